@@ -5,10 +5,14 @@ __all__ = ["InputError", "MissingTool", "NotEnoughMemory", "ScheduleError", "Tor
 
 
 class TorusfabricError(Exception):
-    """Base of all errors that end a command with one clear line instead of a traceback.
+    """Base class of all errors that end a command with one clear line instead of a traceback.
+
+    The class attribute `status` is the exit status of such a command.
 
     Examples
     --------
+    The algorithm `lee-code` has no schedule for this torus, so the command would end with status 1:
+
     >>> import torusfabric as tf
     >>> try:
     ...     tf.plan("5x5", "allgather", algorithm="lee-code")
@@ -22,6 +26,8 @@ class TorusfabricError(Exception):
 
 class InputError(TorusfabricError, ValueError):
     """The input of the user names something unknown, or something that does not fit.
+
+    Commands end with exit status 1. Code that expects a `ValueError` can catch it, too.
 
     Examples
     --------
@@ -38,7 +44,9 @@ class InputError(TorusfabricError, ValueError):
 
 
 class NotEnoughMemory(InputError):
-    """The request needs more memory than is free; a larger machine may carry it out.
+    """The request needs more memory than is free on this computer.
+
+    The input may be right, but the class is an `InputError`: commands end with exit status 1.
 
     Examples
     --------
@@ -49,7 +57,7 @@ class NotEnoughMemory(InputError):
 
 
 class WorkFailed(TorusfabricError):
-    """A check, a simulation or a build did not succeed.
+    """A check, a simulation or a build did not succeed. Commands end with exit status 2.
 
     Examples
     --------
@@ -62,7 +70,7 @@ class WorkFailed(TorusfabricError):
 
 
 class MissingTool(TorusfabricError):
-    """An external program is needed and was not found.
+    """An external program is needed and was not found. Commands end with exit status 3.
 
     Examples
     --------
@@ -91,6 +99,8 @@ class ScheduleError(WorkFailed, ValueError):
 
     Examples
     --------
+    Without its second round, this broadcast does not deliver block (origin 0, chunk 0) to node 1.
+
     >>> import torusfabric as tf
     >>> from dataclasses import replace
     >>> schedule = tf.plan("3x3", "broadcast", algorithm="diagonal")

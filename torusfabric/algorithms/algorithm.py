@@ -65,7 +65,7 @@ _OPTIONAL_OPTIONS = ("ports", "chunks", "trees", "packets", "times")
 @public_class
 @dataclass(frozen=True)
 class Options:
-    """The requests of a user to an algorithm. None, or the default, leaves the choice to it.
+    """The requests of a user to an algorithm. None, or the default, leaves it the choice.
 
     Parameters
     ----------
@@ -81,14 +81,17 @@ class Options:
         Steps from arrival to departure: a block that arrives in step t leaves in step t + latency
         at the earliest. The papers have 1.
     duplex : Duplex
-        Full: a link carries a message each way in a round. Half: it carries one message in all.
+        With full duplex, a link carries a message each way in a round; with half duplex, one
+        message in all.
     trees : int or None
         Number of spanning trees over which a broadcast sends at the same time.
     packets : int or None
-        Number of packets that the share of each tree is cut into. They are sent one after another.
+        Number of packets into which the part of a message for each tree is cut. They are sent one
+        after another.
     times : tuple of (float, float, float) or None
-        The start-up time of a step, the time to send a unit of data, and the units of a message.
-        The planner then chooses the number of packets with which the broadcast takes least time.
+        The start-up time of a step, the time to send a unit of data, and the length of a message in
+        units. The planner then chooses the number of packets with which the broadcast takes least
+        time.
 
     Raises
     ------
@@ -137,21 +140,21 @@ def option_flag(name: str) -> str:
 
 
 def requested_value(reason: str, options: Options) -> str:
-    """Return the value that the user gave to an option, for an error message.
-
-    The option is the one with which the misfit `reason` begins, such as "--ports" in "--ports 4
-    (all of them)".
+    """Return the value that the user gave to an option that does not fit, for an error message.
 
     Parameters
     ----------
+    reason : str
+        The need of the algorithm. If it begins with an option, such as "--ports 4 (all of them)",
+        this option is meant.
     options : Options
         The options that the user gave.
 
     Returns
     -------
     str
-        The value; the name of the option for a flag or `times`; empty if the misfit begins with no
-        option that was given.
+        The value, such as "2"; for a flag or `times`, the name of the option. Empty if the user did
+        not give the option, or if `reason` begins with no option.
     """
     for name in options.given():
         if reason.startswith(f"{option_flag(name)} "):
@@ -178,7 +181,7 @@ OTHERS = "; torusfabric compare lists the algorithms that fit"
 class AlgorithmFailed(InputError):
     """The error of an algorithm of another package, one of whose functions fails unexpectedly.
 
-    Such an algorithm neither returns a plan nor names a misfit.
+    Such an algorithm neither returns a plan nor says which of its needs is not met.
     """
 
     def warn_once(self) -> None:
@@ -195,7 +198,7 @@ def _warn_once(text: str) -> None:
 @public_class
 @dataclass(frozen=True)
 class Algorithm:
-    """An entry of the catalogue.
+    """An algorithm that plans collectives, as an entry of the catalogue.
 
     Parameters
     ----------
@@ -210,18 +213,21 @@ class Algorithm:
     options : tuple of str
         The names of the `Options` that the algorithm understands.
     misfit : function of (Topology, Collective, Options) -> str or None
-        Return the misfit of a selection, or None if the selection fits.
+        Function that returns the need that a selection does not meet, such as "a torus", or None if
+        the algorithm can plan it.
     plan : function of (Topology, Collective, Options) -> Schedule
-        Plan a selection. Called only where `misfit` returns None.
+        Function that plans a selection. It is called only if `misfit` returns None.
     variants : function of (Topology, Collective) -> sequence of mappings from str to value
-        Return sets of options that give other plans. Where the fewest cycles are looked for, each
-        set is tried in addition, if the user left its options open. Where the collective runs in
-        groups, the function is called with the torus of one group.
+        Function that returns sets of options that give other plans, such as ``[{"trees": 1}]``.
+        When the fewest cycles are searched for, each set is tried as well, if the user left its
+        options open. If the collective runs in groups, the function is called with the torus of one
+        group.
     last_for : tuple of str
-        Collectives for which this algorithm comes after all others, where the user gives neither an
-        algorithm nor a length: the algorithm is the best for very long messages only.
+        Collectives for which this algorithm comes last if the user gives neither an algorithm nor a
+        length. Why: it is the best for very long messages only.
     flit_chunks : function of (Topology, Collective) -> int
-        Return the longest message, in flits, for which one chunk for each flit is tried as well.
+        Function that returns the longest message, in flits, for which one chunk for each flit is
+        tried as well.
     most_arcs : int, optional
         Arcs of the largest network on which the algorithm is tried unless it is named. It is set
         for a search that takes long and never gives fewer cycles than the other algorithms.
@@ -229,6 +235,9 @@ class Algorithm:
         True if the algorithm plans on networks in which nodes differ: graphs, meshes, networks with
         faults. If False, the default, it is asked only for networks that look the same from every
         node.
+    listed_groups : bool
+        True if the algorithm plans collectives in groups of nodes that a user lists. If False, the
+        default, it is asked only for one group of all nodes, and for the groups along axes.
 
     Examples
     --------
@@ -249,12 +258,13 @@ class Algorithm:
     last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
     any_network: bool = False
+    listed_groups: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
-        """Return the misfit of a selection, or None if this algorithm can serve it.
+        """Return the need of the algorithm that a selection does not meet, or None if it fits.
 
-        For a collective in groups of nodes, the selection is that of one group: the torus of a
-        group and the collective within it.
+        The need is a noun phrase, such as "a torus". For a collective in groups of nodes, the
+        selection is that of one group: the torus of a group and the collective within it.
 
         Parameters
         ----------
@@ -266,6 +276,8 @@ class Algorithm:
             return self.why_not(groups.group_topology, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
+        if collective.members and not self.listed_groups:
+            return "all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
@@ -280,9 +292,9 @@ class Algorithm:
     def find_variants(
         self, topology: Topology, collective: Collective
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the result of the field `variants` for a selection.
+        """Return the sets of options that the algorithm proposes, such as ``[{"trees": 1}]``.
 
-        It is empty if the function is of another package and fails.
+        The result is empty if the function is of another package and fails.
 
         Parameters
         ----------
@@ -294,7 +306,7 @@ class Algorithm:
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
-        0 where the function of another package fails.
+        The result is 0 if the function is of another package and fails.
 
         Parameters
         ----------
@@ -304,9 +316,9 @@ class Algorithm:
         return self._call_or_default(0, "flit_chunks", topology, collective)  # type: ignore[no-any-return]
 
     def _call_or_default(self, otherwise: Any, what: str, *given: Any) -> Any:
-        """Return the result of the function in field `what`, or `otherwise` if it fails.
+        """Return the result of the function in field `what`, such as "variants".
 
-        `given` are the arguments of the function.
+        If the function fails, `otherwise` is returned. `given` are the arguments of the function.
         """
         try:
             return self._call_function(what, *given)
@@ -340,7 +352,7 @@ class Algorithm:
         return str(getattr(self.plan, "__module__", "")).startswith(f"{PACKAGE}.")
 
     def _failure_error(self, reason: str) -> AlgorithmFailed:
-        """Return the error for a function of the algorithm that failed for a reason."""
+        """Return the error that a function of the algorithm failed, with the reason."""
         return AlgorithmFailed(
             f"Algorithm {self.name} failed, because its {reason}; correct it, or choose another"
         )
@@ -386,7 +398,7 @@ class Algorithm:
 
 
 def all_ports_reason(options: Options, *counts: int) -> str | None:
-    """Return a misfit if the user asks for fewer ports than all, else None.
+    """Return a need such as "--ports 4 (all of them)" if the user asks for fewer ports, else None.
 
     Parameters
     ----------
@@ -401,7 +413,7 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
 
 
 def port_count_reason(options: Options, most: int) -> str | None:
-    """Return a misfit if the user asks for more ports than a node has.
+    """Return a need such as "--ports 1 to 4" if the user asks for more ports, else None.
 
     Parameters
     ----------
@@ -416,7 +428,7 @@ def port_count_reason(options: Options, most: int) -> str | None:
 
 
 def single_chunk_reason(options: Options) -> str | None:
-    """Return a misfit if the user asks for messages that are cut into several chunks.
+    """Return the need for a single chunk if the user asks for several chunks, else None.
 
     Parameters
     ----------
@@ -429,10 +441,11 @@ def single_chunk_reason(options: Options) -> str | None:
 def chunk_multiple_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return a misfit unless an all-reduce has an equal number of chunks for each node.
+    """Return the need for equally many chunks for each node, if an all-reduce does not have them.
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
-    completes an equal part of the sum. The result for any other collective is None.
+    completes an equal part of the sum. The result is None if the number fits, and for any other
+    collective.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal.plan import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
+from .groups.plan import ANY_GROUP
 from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian.plan import HAMILTONIAN
@@ -54,6 +55,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     REDISTRIBUTE,
     RING_EXCHANGE,
     ANY_NETWORK,
+    ANY_GROUP,
 )
 
 #: The group of entry points by which other packages offer algorithms.
@@ -91,7 +93,7 @@ class Catalogue:
             yield from [algorithm for algorithm in self._all_algorithms() if algorithm not in known]
 
     def register(self, algorithm: Algorithm, *, before: str | None = None) -> Algorithm:
-        """Add an algorithm.
+        """Add an algorithm to the catalogue, and return it.
 
         Parameters
         ----------
@@ -153,7 +155,7 @@ class Catalogue:
     def by_preference(self, collective: Collective) -> Iterator[Algorithm]:
         """Yield the algorithms that plan a collective, in order of preference for that collective.
 
-        Algorithms that name the collective in `last_for` come last.
+        An algorithm comes last if the collective is in its field `last_for`.
         """
         last = []
         for entry in self:
@@ -166,7 +168,7 @@ class Catalogue:
     def choose(
         self, topology: Topology, collective: Collective, options: Options | None = None
     ) -> Algorithm:
-        """Return the first algorithm that serves a selection.
+        """Return the first algorithm of the catalogue that can plan a selection.
 
         The seed does not influence the choice.
 
@@ -178,8 +180,8 @@ class Catalogue:
         Raises
         ------
         InputError
-            If no algorithm serves; the message names the need of each algorithm for the collective.
-            Also if a seed is given but the best algorithm does not search.
+            If there is none; the message names the need of each algorithm for the collective. Also
+            if a seed is given but that algorithm does not search.
 
         Examples
         --------

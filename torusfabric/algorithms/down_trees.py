@@ -79,7 +79,9 @@ def schedule_down_trees(
     topology: CayleyGraph, root: int, blocks: Blocks, trees: Trees, choice: IntArray,
     *, latency: int = 1,
 ) -> tuple[Transfers, ...]:  # fmt: skip
-    """Return the steps in which blocks go down trees.
+    """Return the transfers of each step of a scatter, in which each block goes down a given tree.
+
+    The blocks of a tree leave the root one after another, those for the deepest nodes first.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def schedule_down_trees(
     choice : ndarray of int, shape (2, blocks)
         The tree and the node of each block, as `assign_blocks_to_trees` returns them.
     latency : int
-        Steps from arrival to departure.
+        Steps from the arrival of a block at a node to its departure.
     """
     tree, node = choice
     chunk = np.arange(len(node)) - np.searchsorted(node, node)

@@ -31,14 +31,17 @@ Receipts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def with_reversed_collectives(plan: Planner, forwards: Mapping[str, str]) -> Planner:
-    """Return a planner that also plans collectives that are the reverse of others.
+    """Extend a planner by collectives that are planned as the reverse of another one.
+
+    A gather, for example, is a scatter with all rounds and arcs reversed.
 
     Parameters
     ----------
     plan : function of (Topology, Collective, Options) -> Schedule
         The planner of the forward collectives.
     forwards : mapping of str to str
-        For each kind that is planned backwards, the kind that `plan` plans for it.
+        For each kind that is planned backwards, the kind that `plan` plans for it: ``{"gather":
+        "scatter"}``.
     """
 
     def plan_either_way(topology: Topology, collective: Collective, options: Options) -> Schedule:
@@ -51,13 +54,13 @@ def with_reversed_collectives(plan: Planner, forwards: Mapping[str, str]) -> Pla
 
 
 def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
-    """Return a broadcast, an all-gather or a scatter run backwards.
+    """Return the schedule of the reverse collective: rounds in reverse order, on reversed arcs.
 
     Parameters
     ----------
     schedule : Schedule
-        A broadcast or an all-gather of any form, or a scatter whose transfers list their blocks.
-        Except in a scatter, repeated receipts of a block are left out.
+        A broadcast or an all-gather of any form, or a scatter whose transfers list their blocks. In
+        a broadcast or an all-gather, only the first receipt of a block by a node counts.
     kind : str
         ``gather`` or ``reduce`` for a broadcast; ``reduce-scatter`` for an all-gather; ``gather``
         for a scatter.
@@ -65,8 +68,9 @@ def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
     Returns
     -------
     Rounds
-        The same number of rounds, on the topology with all arcs reversed. A message lists the
-        contributions that it carries: those of a subtree.
+        The same number of rounds, on the topology with all arcs reversed. A transfer lists the
+        contributions that it carries: those of all nodes that got the data through the forward
+        transfer.
     """
     rounds = list(schedule.rounds())
     if schedule.collective.personal:
@@ -81,7 +85,7 @@ def reverse_schedule(schedule: Schedule, kind: str) -> Rounds:
 
 
 def _reverse_transfers(topology: Topology, transfers: Transfers, payload: Payload) -> Transfers:
-    """Return transfers with `payload` along the same paths, from their ends to their beginnings."""
+    """Return transfers along the same paths in the opposite direction, which carry `payload`."""
     lengths, longest = transfers.lengths, transfers.hops.shape[1]
     column = lengths[:, None] - 1 - np.arange(longest)
     hops = np.take_along_axis(transfers.hops, np.maximum(column, 0), axis=1)
@@ -92,10 +96,10 @@ def _reverse_transfers(topology: Topology, transfers: Transfers, payload: Payloa
 def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Transfers]:
     """Yield the reversed rounds of a broadcast or all-gather, in the order of the forward rounds.
 
-    A *cell* is a block at a node, with number node * blocks + block. This number also identifies
-    the node's contribution: to the sum of a chunk, or in a reduce-scatter to the sum that the
-    origin of the block owns. In preorder the cells of each subtree are contiguous, so the payload
-    of a message is a slice.
+    The forward blocks go down trees; backwards, a node sends the contributions of its subtree to
+    its parent. A *cell* is a block at a node, with number node * blocks + block. This number also
+    identifies the node's contribution. In preorder the cells of each subtree are contiguous, so the
+    contributions in a transfer are a slice.
     """
     receipts = list(_first_receipts(schedule, rounds))
     order, position, size = _preorder_cells(schedule, receipts)
@@ -110,10 +114,11 @@ def _reverse_trees(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Tran
 
 
 def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Receipts]:
-    """Yield the first receipts of each round, as three arrays with an entry for each receipt.
+    """Yield, for each round, the blocks that a node receives for the first time, as three arrays.
 
-    `rounds` are the rounds of the schedule. The arrays are the index of the transfer, the cell of
-    the sender, and the cell of the receiver (see `_reverse_trees`), sorted by transfer.
+    Each array has an entry for each such receipt: the index of the transfer, the cell of the
+    sender, and the cell of the receiver. A cell is a block at a node, with number node * blocks +
+    block.
     """
     count, state = schedule.blocks.n_blocks, HeldBlocks(schedule.topology, schedule.blocks)
     known = state.held.ravel().copy()
@@ -132,11 +137,12 @@ def _first_receipts(schedule: Schedule, rounds: list[Transfers]) -> Iterator[Rec
 def _preorder_cells(
     schedule: Schedule, receipts: list[Receipts]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return three arrays with one entry for each cell, see `_reverse_trees`.
+    """Return all cells in an order in which each subtree is contiguous, and two arrays about it.
 
-    `receipts` has the result of `_first_receipts` for all rounds. The arrays are the cells in
-    preorder of the trees, the index of each cell in this order, and the number of cells in the
-    subtree below each cell.
+    A cell is a block at a node, with number node * blocks + block. `receipts` (see
+    `_first_receipts`) says from which cell, its parent, each cell is received first. The arrays are
+    the cells in preorder, the index of each cell in this order, and the number of cells in its
+    subtree.
     """
     nodes, blocks = schedule.topology.nodes, schedule.blocks
     size = np.ones(nodes * blocks.n_blocks, np.int64)

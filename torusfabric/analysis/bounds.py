@@ -40,14 +40,14 @@ __all__ = ["Bound", "all_pairs_rounds", "busiest_arc_load", "bound", "find_bound
 
 @public
 def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
-    """Return a number of rounds that every schedule for the same task in the same model needs.
+    """Return a lower bound on the number of rounds, for all schedules like this one.
 
-    The model includes switching, ports, chunks and duplex. With store-and-forward switching it also
-    includes the length of the longest message. The bound is larger if this schedule belongs to one
-    of two restricted classes: all-gathers in which no block ever rests, which means that a node
-    sends a block only in the step after its arrival; and all-to-alls in which all nodes do the
-    same. In a reduction, the bound also holds for schedules that copy partial
-    sums.
+    These are schedules for the same collective and topology in the same model: with the same
+    switching, ports, chunks and duplex, and for store-and-forward switching with messages of the
+    same largest length. The bound is larger if this schedule belongs to one of two restricted
+    classes: all-gathers in which no block ever rests, which means that a node sends a block only in
+    the step after its arrival; and all-to-alls in which all nodes do the same. In a reduction, the
+    bound also holds for schedules that copy partial sums.
 
     Parameters
     ----------
@@ -66,6 +66,8 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
     Examples
     --------
+    Each node receives 63 blocks, at most four in each step:
+
     >>> import torusfabric as tf
     >>> tf.bound(tf.plan("8x8", "allgather", algorithm="matching"))
     16
@@ -74,15 +76,14 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
 
 
 class Bound(NamedTuple):
-    """A lower bound on rounds, and the class of schedules for which it holds.
+    """A lower bound on rounds, and the restriction under which it holds.
 
     Parameters
     ----------
     rounds : int
-        Number of rounds that no schedule of the class can go below.
+        Number of rounds that every schedule needs, if it obeys the restriction.
     where : str
-        The restriction of the class, such as "no block rests"; empty if the bound holds in the
-        whole model.
+        The restriction, such as "no block rests"; empty if the bound holds for all schedules.
     """
 
     rounds: int
@@ -90,7 +91,9 @@ class Bound(NamedTuple):
 
 
 def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
-    """Return the bound of a schedule, see `bound`, and the restriction that makes it larger.
+    """Return the bound on the rounds of a schedule, with the restriction under which it holds.
+
+    See `bound`; the restriction is empty unless it makes the bound larger.
 
     Parameters
     ----------
@@ -100,6 +103,8 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
     Examples
     --------
+    An all-gather in which no block rests needs a step more:
+
     >>> import torusfabric as tf
     >>> find_bound(tf.plan("6x6", "allgather", algorithm="bufferless"))
     Bound(rounds=10, where='no block rests')
@@ -133,13 +138,13 @@ def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
 
 
 def _invariant_exchange_steps(topology: Topology, chunks: int) -> int:
-    """Return the least steps of an all-to-all in `chunks` chunks in which all nodes do the same.
+    """Return a number of steps that every all-to-all in which all nodes do the same needs.
 
-    Proof: in such an exchange, all arcs of a port carry the same number of hops. Take an axis of
-    even side s, and let K = M N / s, where M is `chunks`. A block with offset d on this axis makes
-    h hops forwards and k back, with h - k = d modulo s. Summed over all offsets, h - k is K s (s -
-    1) / 2 modulo s. This is s / 2 if K is odd. The hops of the two ports of the axis therefore
-    differ by at least s / 2, and together they are at least K s^2 / 4.
+    `chunks` is the number M of chunks of a message. Proof: in such an exchange, all arcs of a port
+    carry the same number of hops. Take an axis of even side s, and let K = M N / s. A block with
+    offset d on this axis makes h hops forwards and k back, with h - k = d modulo s. Summed over all
+    offsets, h - k is K s (s - 1) / 2 modulo s. This is s / 2 if K is odd. The hops of the two ports
+    of the axis therefore differ by at least s / 2, and together they are at least K s^2 / 4.
     """
     least = 0
     for side in getattr(topology, "sides", ()):
@@ -197,6 +202,8 @@ def lower_bound(
 
     Examples
     --------
+    An all-gather on 343 nodes takes at least four rounds of circuits:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import Torus
     >>> lower_bound(Torus(7, 7, 7), parse_collective("allgather"), switching=Switching.CIRCUIT)
@@ -211,6 +218,12 @@ def lower_bound(
     results = [longest_distance(topology, collective) if forward else 1]
     if collective.local:
         moved = least_time(topology, collective, switching=switching, ports=ports, duplex=duplex)
+        if forward and blocks is not None:
+            results.append(ceil(moved * chunks / blocks))
+        return max(results)
+    if collective.members:
+        results.append(spread_rounds(len(collective.members[0]), ports))
+        moved = least_time(topology, collective, ports=ports)
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))
         return max(results)
@@ -241,7 +254,9 @@ def spread_rounds(nodes: int, ports: int) -> int:
 
 
 def spread_rounds_by_links(topology: Topology, collective: Collective, ports: int) -> int:
-    """Return the bound of `spread_rounds` for nodes with different numbers of links.
+    """Return the fewest rounds after which data of one node can be at all nodes.
+
+    In contrast to `spread_rounds`, the nodes may have different numbers of links.
 
     Parameters
     ----------
@@ -277,14 +292,14 @@ def spread_rounds_by_links(topology: Topology, collective: Collective, ports: in
 def all_pairs_rounds(
     topology: CayleyGraph, ports: int | None = None, duplex: Duplex = Duplex.FULL
 ) -> int:
-    """Return a lower bound on the rounds of circuits in which every node reaches every other node.
+    """Return a lower bound on the rounds until data of every node can be at every other node.
 
-    Proof: let g be the number of rounds, P the `ports` of a node, and Q = P + 1. Before round t, a
-    node can hold data of at most Q^(t-1) nodes. A message sent in round t can still reach at most
-    Q^(g-t) nodes. An arc therefore serves in round t at most min(Q^(t-1), N) min(Q^(g-t), N) pairs
-    of origin and destination. Over all rounds, some arc has to serve as many pairs as
-    `busiest_arc_load`. In half duplex, both arcs of a link share one message a round, which doubles
-    the load.
+    It holds for circuit switching. Proof: let g be the number of rounds, P the `ports` of a node,
+    and Q = P + 1. Before round t, a node can hold data of at most Q^(t-1) nodes. A message sent in
+    round t can still reach at most Q^(g-t) nodes. An arc therefore serves in round t at most
+    min(Q^(t-1), N) min(Q^(g-t), N) pairs of origin and destination. Over all rounds, some arc has
+    to serve as many pairs as `busiest_arc_load`. In half duplex, both arcs of a link share one
+    message a round, which doubles the load.
 
     This is Prop. 4.4 and 4.5 of Delmas and Perennes without their relaxation. It gives 4, 7, 11, 15
     rounds for the tori of 7^i x 7^i x 7^i nodes, i = 1..4.
@@ -310,11 +325,11 @@ def _volume_rounds(
     blocks: int,
     duplex: Duplex,
 ) -> int:
-    """Return the rounds needed to move all blocks, at most b in a transfer, one hop in a round.
+    """Return a lower bound on rounds of one hop, which follows from the number of blocks to move.
 
-    The arguments are those of `lower_bound`: `collective`, `ports`, `chunks` (M), `blocks` (b) and
-    `duplex`. The bound of `least_time`, which is on whole messages, also holds for the blocks of
-    messages. Additional bounds:
+    The arguments are those of `lower_bound`: `collective`, `ports` (P), `chunks` (M), `blocks` (b,
+    the most blocks in a transfer) and `duplex`. The bound of `least_time`, which is on whole
+    messages, also holds for the blocks of messages. Additional bounds:
 
     - Broadcast: no data arrive at a node at distance D before round D. From then on at most P b of
       its M blocks arrive in each round. This gives D - 1 + ceil(M / (P b)). Reduce: the same in

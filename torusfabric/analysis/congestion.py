@@ -35,13 +35,20 @@ MEMORY_CYCLES = 2
 #: The largest denominator of lengths, if all arcs of a port have the same length.
 LARGEST_PART = 64
 
+#: A multiple of 1 to 16, by which the best lengths are multiplied before they are rounded. They are
+#: mostly ratios of small numbers, so the bound is then exact.
+COMMON_MULTIPLE = 720_720
+
 #: The exponent by which a full load changes a length in one iteration, and the units in the largest
 #: length when lengths are rounded to integers.
 PACE, UNIT = 0.5, 1 << 20
 
 
 class WeightedArcs:
-    """The arcs of a topology, with shortest paths, loads and bounds for given arc lengths.
+    """The arcs of a topology, with methods that need a length for each arc.
+
+    They return shortest paths, the loads of arcs, and the bound on the busiest arc that follows
+    from the lengths. An arc has an index; arrays over arcs have one entry for each.
 
     Parameters
     ----------
@@ -51,7 +58,8 @@ class WeightedArcs:
     Attributes
     ----------
     tail, port, head : ndarray of int, shape (arcs,)
-        The arcs, ordered by tail and port.
+        For each arc, the node where it begins, its out-port, and the node where it ends. Arcs are
+        ordered by tail and port.
     """
 
     def __init__(self, topology: Topology, demand: IntArray | None = None) -> None:
@@ -65,11 +73,11 @@ class WeightedArcs:
 
     @property
     def forwarding_steps(self) -> list[int]:
-        """For each arc the number of steps after which a block that it carries can be forwarded.
+        """The number of steps, for each arc, after which its receiver can forward a block.
 
-        The number is 1, or more for a slow arc. A step lasts until a block that went over the
-        fastest link can be forwarded: link latency and `MEMORY_CYCLES`. A block with more flits
-        than these cycles makes the step longer.
+        The number is 1, or more for a slow arc. A step is the time until a block that went over the
+        fastest link can be forwarded: the link latency and `MEMORY_CYCLES`. If a block has more
+        flits than these cycles, steps are longer.
         """
         quickest = MEMORY_CYCLES + int(self._cycles.min())
         apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
@@ -77,20 +85,20 @@ class WeightedArcs:
 
     @property
     def relative_forwarding_time(self) -> np.ndarray:
-        """For each arc the cycles until a block that it carries is forwarded.
+        """The time until a block is forwarded, relative to the fastest arc, for each arc.
 
-        They are divided by the cycles of the fastest arc.
+        The time of an arc is its latency and `MEMORY_CYCLES`.
         """
         cycles = MEMORY_CYCLES + self._cycles
         hops: np.ndarray = cycles / cycles.min()
         return hops
 
     def shortest_paths(self, length: IntArray) -> tuple[np.ndarray, IntArray]:
-        """Return distances between all nodes, and the last arc of each shortest path.
+        """Return the distances between all nodes, and the last arc of each shortest path.
 
-        `length` has the length of each arc. Both results have shape (nodes, nodes), a row for each
-        start. Of parallel arcs the shortest is used, and the first if several are equal. The last
-        arc is -1 for the start itself.
+        ``length[arc]`` is the length of an arc. Both results are arrays of shape (nodes, nodes),
+        with a row for each start: the length of the path, and the index of its last arc, -1 for the
+        start itself. Of parallel arcs the shortest is used, and the first if several are equal.
         """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
@@ -106,10 +114,10 @@ class WeightedArcs:
         return distance, np.where(before >= 0, arc[np.minimum(found, len(arc) - 1)], -1)
 
     def path_tree(self, by: IntArray, goals: IntArray) -> IntArray:
-        """Return the arcs of the shortest paths from one start to the nodes in `goals`.
+        """Return the arcs on the shortest paths from one start to the nodes in `goals`, each once.
 
-        ``by[node]`` is the last arc of the shortest path to a node, as a row of the second result
-        of `shortest_paths`.
+        ``by[node]`` is the last arc of the shortest path from the start to a node: one row of the
+        second result of `shortest_paths`.
         """
         found: dict[int, None] = {}
         for goal in goals.tolist():
@@ -125,18 +133,25 @@ class WeightedArcs:
         return length
 
     def load_bound(self, length: IntArray, distance: np.ndarray | None = None) -> Fraction:
-        """Return the lower bound on the load of the busiest arc that follows from arc lengths.
+        """Return a lower bound on the load of the busiest arc: total distance / total length.
 
-        `length` has the length of each arc. `distance`, if given, has the distances between all
-        nodes with these lengths.
+        Each message travels at least the distance between its ends, so the sum of loads times
+        lengths is at least the sum of the distances of all messages.
+
+        Parameters
+        ----------
+        length : ndarray of int, shape (arcs,)
+            Length of each arc.
+        distance : ndarray, shape (nodes, nodes), optional
+            Distances between all nodes with these lengths, if they are known.
         """
         apart = self.shortest_paths(length)[0] if distance is None else distance
         return Fraction(int(np.rint((apart * self.demand).sum())), int(length.sum()))
 
     def arc_loads(self, distance: np.ndarray, by: IntArray) -> IntArray:
-        """Return the load of each arc if all messages take the given shortest paths.
+        """Return the number of messages on each arc if all messages take the given paths.
 
-        `distance` and `by` are the results of `shortest_paths`.
+        `distance` and `by`, the results of `shortest_paths`, describe the paths.
         """
         below = self.demand.copy()
         row = np.arange(self.nodes)
@@ -152,10 +167,12 @@ class WeightedArcs:
 
 @lru_cache(maxsize=16)
 def exchange_time(topology: Topology) -> Fraction:
-    """Return the message times that every all-to-all needs, by the load of the busiest arc.
+    """Return a number of message times that every all-to-all needs: a bound by the busiest arc.
 
     Examples
     --------
+    In a 4x4 mesh, every all-to-all takes more than 14 message times:
+
     >>> from torusfabric.topology import parse_topology
     >>> float(exchange_time(parse_topology("mesh:4x4"))) > 14
     True
@@ -165,15 +182,18 @@ def exchange_time(topology: Topology) -> Fraction:
 
 @lru_cache(maxsize=64)
 def symmetric_exchange_time(topology: CayleyGraph) -> Fraction:
-    """Return `exchange_time` for a topology that looks the same from every node.
+    """Return a number of message times that every all-to-all needs, as `exchange_time` does.
 
-    By symmetry all arcs of a port can have the same length, so the linear program is small.
+    The topology must look the same from every node. All arcs of a port can then have the same
+    length, so that the linear program is small.
 
     Examples
     --------
+    In 8x4~4, a twisted torus, distances are shorter than in 8x4, and so is the time:
+
     >>> from torusfabric.topology import parse_topology
-    >>> [str(symmetric_exchange_time(parse_topology(name))) for name in ("4x8", "4x8~1", "8x4~4")]
-    ['32', '32', '21']
+    >>> [str(symmetric_exchange_time(parse_topology(name))) for name in ("8x4", "8x4~4")]
+    ['32', '21']
     """
     arcs = WeightedArcs(topology)
     found = _best_lengths(arcs, arcs.port, 1)
@@ -184,7 +204,9 @@ def symmetric_exchange_time(topology: CayleyGraph) -> Fraction:
 
 
 def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fraction:
-    """Return the message times that every schedule needs, by the load of the busiest arc.
+    """Return a number of message times that every schedule for some messages needs.
+
+    It is a lower bound on the load of the busiest arc, for any choice of paths.
 
     Parameters
     ----------
@@ -195,8 +217,8 @@ def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fract
         return Fraction(0)
     arcs = WeightedArcs(topology, demand)
     if topology.nodes * len(arcs.tail) <= MOST_EXACT_CELLS:
-        every = np.arange(len(arcs.tail))
-        return arcs.load_bound(arcs.integer_lengths(_best_lengths(arcs, every, arcs.nodes)))
+        found = _best_lengths(arcs, np.arange(len(arcs.tail)), arcs.nodes)
+        return arcs.load_bound(np.rint(found / found.max() * COMMON_MULTIPLE).astype(np.int64))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
     for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK_LIMIT // topology.nodes))):
@@ -213,13 +235,13 @@ def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fract
 
 
 def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarray:
-    """Return the lengths of `arcs` with the largest bound, found by a linear program.
+    """Return the lengths of arcs from which the largest bound on the busiest arc follows.
 
-    ``group[arc]`` is the number of the set to which an arc belongs. Arcs of a set have the same
-    length, and the result has one length for each set. The variables of the linear program are the
-    lengths, and the distances from the first `starts` nodes (rows) to all nodes. The constraints:
-    the distance to the head of an arc is at most the distance to its tail plus its length, and the
-    lengths sum to 1. The objective is the sum of distances, weighted by the demand.
+    ``group[arc]`` is the number of a set of arcs, all of which have the same length. The result has
+    one length for each set; all are found by a linear program. Its variables are the lengths, and
+    the distances from the first `starts` nodes to all nodes. The constraints: the distance to the
+    head of an arc is at most the distance to its tail plus its length, and the lengths of all sets
+    add up to 1. The objective is the sum of distances, weighted by the number of messages.
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array

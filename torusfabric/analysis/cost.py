@@ -45,7 +45,10 @@ Number: TypeAlias = float | Fraction
 
 
 class Costs(TypedDict, total=False):
-    """The constants of the cost models, as keyword arguments; see `time` and `stream_time`."""
+    """The constants of the cost models: alpha, beta, delta, tau and length.
+
+    They are keyword arguments of `time` and `stream_time`, which describe them.
+    """
 
     alpha: Number
     beta: Number
@@ -211,7 +214,10 @@ class ScheduleCost:
 
     @property
     def hardware_times(self) -> Fraction:
-        """Message times on a fabric: `stream` if flits stream, else `tau`."""
+        """The message times on a fabric.
+
+        It is `stream` if flits stream through fixed trees, otherwise `tau`.
+        """
         return self.tau if self.stream is None else self.stream
 
     def time(self, **costs: Unpack[Costs]) -> Number:
@@ -251,6 +257,8 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
     Examples
     --------
+    Two rounds have paths of four hops in total, and one whole message each:
+
     >>> from torusfabric.algorithms import find_algorithm
     >>> import torusfabric as tf
     >>> schedule = find_algorithm("lee-code")(tf.Torus(5, 5), tf.parse_collective("broadcast"))
@@ -284,12 +292,14 @@ def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> Schedul
 
 @dataclass(frozen=True)
 class StepLength:
-    """The lengths of the longest messages of all steps or rounds, in messages of one node.
+    """The range of the lengths of steps, or rounds, in a schedule.
+
+    The length of a step is that of its longest message, in messages of one node.
 
     Parameters
     ----------
     least, most : Fraction
-        The smallest and the largest of these lengths, over all steps in which data move.
+        The smallest and the largest length, over all steps in which data move.
 
     Examples
     --------
@@ -306,7 +316,9 @@ class StepLength:
 
 
 def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLength:
-    """Return the length of the steps, or rounds, of a schedule.
+    """Return the lengths of the steps, or rounds, of a schedule: the shortest and the longest.
+
+    The length of a step is that of its longest message, in messages of one node.
 
     Parameters
     ----------
@@ -321,6 +333,8 @@ def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLengt
 
     Examples
     --------
+    Each step moves half a message over each link in use:
+
     >>> import torusfabric as tf
     >>> print(step_length(tf.plan("6x8", "allgather", algorithm="hamiltonian")))
     1/2 message

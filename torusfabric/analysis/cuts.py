@@ -11,6 +11,7 @@ messages can flow, the minimum cut is a set that needs more than T, and its quot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,23 +24,24 @@ from ..topology import IntArray, Topology
 if TYPE_CHECKING:
     from ..topology import BoolArray
 
-__all__ = ["Cut", "cut_text", "max_flow_and_reachable", "worst_cut"]
+__all__ = ["Cut", "MessageFlows", "cut_text", "max_flow_and_reachable", "worst_cut",
+           "worst_cut_of_flows"]  # fmt: skip
 
 #: On larger networks, only the cuts around single nodes are tried.
 MOST_NODES = 600
 
 
 class Cut(NamedTuple):
-    """A set of nodes, and the messages that must enter it, or leave it.
+    """A set of nodes, with the number of messages that must enter or leave it, and of its arcs.
 
     Parameters
     ----------
     inside : tuple of int
         The nodes of the set.
     messages : int
-        Number of messages that must enter the set, or leave it.
+        Number of messages that must enter the set from outside, or leave it.
     arcs : int
-        Number of arcs into the set, or out of it.
+        Number of arcs that lead into the set, or out of it.
     leaving : bool
         False if messages and arcs are those into the set, True if those out of it, as in a gather.
     """
@@ -51,7 +53,7 @@ class Cut(NamedTuple):
 
     @property
     def message_times(self) -> Fraction:
-        """The least message times in which the messages can pass the arcs."""
+        """The message times until all messages have passed the arcs: messages divided by arcs."""
         return Fraction(self.messages, self.arcs)
 
 
@@ -60,6 +62,8 @@ def cut_text(topology: Topology, cut: Cut) -> str:
 
     Examples
     --------
+    Node 0 has lost one of its four links:
+
     >>> import torusfabric as tf
     >>> topology = tf.parse_topology("8x8!0:+0")
     >>> cut_text(topology, worst_cut(topology, tf.parse_collective("allgather")))
@@ -74,14 +78,17 @@ def cut_text(topology: Topology, cut: Cut) -> str:
 
 
 def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
-    """Return the cut that takes a collective the longest; None for a single node.
+    """Return the set of nodes whose arcs limit a collective the most; None for a single node.
 
-    For an all-reduce, this is the worst cut of a broadcast from any node. For an all-to-all,
+    The messages that must enter (or leave) the set, divided by its arcs, are a lower bound on the
+    time. For an all-reduce, this is the worst cut of a broadcast from any node. For an all-to-all,
     only some cuts are tried: around each node, across the grid, and along the second eigenvector of
     the graph Laplacian.
 
     Examples
     --------
+    A corner of the mesh receives 23 messages by two links:
+
     >>> import torusfabric as tf
     >>> worst_cut(tf.parse_topology("mesh:4x6"), tf.parse_collective("allgather")).message_times
     Fraction(23, 2)
@@ -100,19 +107,31 @@ def worst_cut(topology: Topology, collective: Collective) -> Cut | None:
 
 @lru_cache(maxsize=64)
 def _worst_flow_cut(topology: Topology, root: int | None, *, several: bool) -> Cut:
-    """Return the worst cut for data from `root`, or from each node if `root` is None, to all nodes.
+    """Return the cut that takes the longest if data go from `root` to all nodes.
 
-    `several` is True if a root has a different message for each node, or if each node has a message
-    for all nodes. It is False if the root has one message for all nodes, and for an all-reduce.
+    If `root` is None, data go from each node to all nodes. `several` is True if a root has a
+    different message for each node, or if each node has a message for all nodes. It is False if the
+    root has one message for all nodes, and for an all-reduce.
     """
     if root is None and not several:
         # All-reduce: data of every node must reach every other node, so each root gives a bound.
         # Two roots are tried.
         cuts = [_worst_flow_cut(topology, node, several=False) for node in (0, topology.nodes - 1)]
         return max(cuts, key=lambda cut: cut.message_times)
-    flows = _MessageFlows(topology, root, several=several)
+    return worst_cut_of_flows(MessageFlows(topology, root, several=several))
+
+
+def worst_cut_of_flows(flows: MessageFlows) -> Cut:
+    """Return the worst cut between the origins of messages and one of their receivers.
+
+    Parameters
+    ----------
+    flows : MessageFlows
+        The messages. On networks of more than `MOST_NODES` nodes, only cuts around single nodes are
+        tried.
+    """
     best = max((flows.cut_around(node) for node in flows.sinks), key=lambda cut: cut.message_times)
-    if topology.nodes > MOST_NODES:
+    if flows.topology.nodes > MOST_NODES:
         return best
     for sink in flows.sinks:
         while (
@@ -148,33 +167,47 @@ def _worst_exchange_cut(topology: Topology) -> Cut:
     return max(found, key=lambda cut: cut.message_times)
 
 
-class _MessageFlows:
-    """Flows of the messages of a collective, for any time T.
+class MessageFlows:
+    """Network flow that tells if all messages of a collective can be sent in a time T.
+
+    Each arc has the capacity T. If not all messages can flow, the minimum cut is a set of nodes
+    that needs more time than T.
 
     Parameters
     ----------
     root : int or None
         The origin of all messages; None if each node is an origin.
     several : bool
-        True if messages of the root have a destination each, or if each node has a message of its
-        own.
+        True if the root has a different message for each destination, or if each node has a message
+        of its own.
+    among : sequence of int, optional
+        The nodes that send and receive; by default all. The others relay.
     """
 
-    def __init__(self, topology: Topology, root: int | None, *, several: bool) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        root: int | None,
+        *,
+        several: bool,
+        among: Sequence[int] | None = None,
+    ) -> None:
         self.topology, nodes = topology, topology.nodes
         self.tail, port = np.nonzero(topology.linked)
         self.head = topology.neighbours[self.tail, port].astype(np.int64)
         self.loop = self.tail == self.head
         everyone = np.arange(nodes)
-        self.supply = np.ones(nodes, int) if root is None else (everyone == root).astype(int)
+        member = np.ones(nodes, bool) if among is None else np.isin(everyone, among)
+        self.supply = (member if root is None else everyone == root).astype(int)
         self.demand: IntArray | None = None
-        self.sinks = [node for node in everyone.tolist() if node != root]
+        self.sinks = [node for node in np.flatnonzero(member).tolist() if node != root]
         if root is not None and several:
             # The root has a message for each node: a single flow of which each node consumes one.
-            self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
+            self.supply = self.supply * len(self.sinks)
+            self.demand = (member & (everyone != root)).astype(int)
 
     def cut_around(self, sink: int) -> Cut:
-        """Return the cut that separates the node `sink` from all others."""
+        """Return the cut with only the node `sink` inside: its messages, and its arcs."""
         return self._cut_of_nodes(np.arange(self.topology.nodes) == sink)
 
     def _cut_of_nodes(self, inside: BoolArray) -> Cut:
@@ -184,7 +217,10 @@ class _MessageFlows:
         return Cut(tuple(np.flatnonzero(inside).tolist()), int(messages.sum()), int(arcs))
 
     def cut_slower_than(self, time: Fraction, sink: int) -> Cut | None:
-        """Return a cut between the origins and `sink` that takes longer than `time`, or None."""
+        """Return a cut that takes longer than `time`, with node `sink` inside.
+
+        The result is None if there is no such cut.
+        """
         if self.demand is not None and sink != self.sinks[0]:
             return None
         value, reached = self._max_flow(time, sink)
@@ -193,11 +229,11 @@ class _MessageFlows:
         return self._cut_of_nodes(~reached[: self.topology.nodes])
 
     def _max_flow(self, time: Fraction, sink: int) -> tuple[int, BoolArray]:
-        """Return the maximum flow of messages in which each arc has the capacity `time`.
+        """Return the largest number of messages that can reach node `sink` within `time`.
 
-        The flow ends at the node `sink`. If the root has a message for each node, the flow ends at
-        all nodes instead. All capacities are multiplied by the denominator of `time`, so that they
-        are integers. The result is that of `max_flow_and_reachable`.
+        Each arc has the capacity `time`. If the root has a different message for each node, the
+        flow ends at all nodes instead of `sink`. The result is that of `max_flow_and_reachable`;
+        the number is multiplied by the denominator of `time`, because capacities must be integers.
         """
         from scipy.sparse import coo_array
 
@@ -217,10 +253,11 @@ class _MessageFlows:
 
 
 def max_flow_and_reachable(capacities: Any, source: int, sink: int) -> tuple[int, BoolArray]:
-    """Return the value of a maximum flow from node `source` to node `sink`, and a mask of nodes.
+    """Compute a maximum flow from node `source` to node `sink`; returns its value and a mask.
 
     `capacities` is a sparse matrix with the capacity from each node (row) to each node (column).
-    The mask is True for nodes that can still be reached from `source` by remaining capacities.
+    The mask has one entry for each node. It is True on the source side of the minimum cut: for
+    nodes that can still be reached from `source` by capacities that the flow leaves.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow

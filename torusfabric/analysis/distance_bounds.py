@@ -14,7 +14,7 @@ __all__ = ["delivery_steps", "node_parities", "bufferless_steps"]
 def delivery_steps(
     topology: CayleyGraph, chunks: int = 1, latency: int = 1, capacity: int | None = None
 ) -> int:
-    """Return the steps that every all-gather, and every scatter, needs.
+    """Return a number of steps that every all-gather, and every scatter, needs.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def delivery_steps(
 
     Examples
     --------
+    Each node receives 63 blocks, at most four in each step:
+
     >>> from torusfabric.topology import Torus
     >>> delivery_steps(Torus(8, 8))
     16
@@ -53,7 +55,9 @@ def delivery_steps(
 
 
 def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
-    """Return the steps that every all-gather in which no block ever rests needs.
+    """Return a number of steps that every all-gather without buffers needs.
+
+    Without buffers no block ever rests: a node sends a block only in the step after its arrival.
 
     Parameters
     ----------
@@ -64,9 +68,9 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
     -----
     The bound of `delivery_steps` holds. If the network is bipartite (such as a torus with all sides
     even), odd steps deliver only to offsets at an odd distance, and even steps only to the others.
-    With G ports and half of the nodes in each part, this gives
-    max(2 ceil((M N / 2) / G) - 1, 2 ceil(M (N / 2 - 1) / G)). The first step delivers fewer than G
-    blocks if two ports lead to the same node.
+    With G ports and half of the nodes in each part, this gives max(2 ceil((M N / 2) / G) - 1, 2
+    ceil(M (N / 2 - 1) / G)). The first step delivers fewer than G blocks if two ports lead to the
+    same node.
     """
     least, ports = delivery_steps(topology, chunks), topology.ports
     parity = node_parities(topology)
@@ -79,7 +83,10 @@ def bufferless_steps(topology: CayleyGraph, chunks: int = 1) -> int:
 
 
 def node_parities(topology: CayleyGraph) -> IntArray:
-    """Return the parity of each node's distance from node 0 if the network is bipartite, else 0."""
+    """Return the distance of each node from node 0 modulo 2, as an array of 0 and 1.
+
+    If the network is not bipartite, all entries are 0.
+    """
     parity = topology.distances % 2
     bipartite = (parity[topology.neighbours] != parity[:, None]).all()
     return parity if bipartite and topology.nodes > 1 else np.zeros_like(parity)

@@ -24,7 +24,7 @@ _CHECKED_TEXT = "every block reaches every node that must hold it, and no arc is
 
 
 def require_message_length(flits: int) -> None:
-    """Check `flits`, the number of flits of a message."""
+    """Raise an error unless `flits`, the number of flits of a message, is in the allowed range."""
     if flits < 1:
         raise InputError(f"Flits must be at least 1, not {flits}")
     if flits > MOST_FLITS:
@@ -116,7 +116,7 @@ def schedule_facts(
 
 
 def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the facts of a fabric, given those of the schedule of each mode.
+    """Return the facts of a fabric with several modes, given the facts of each mode's schedule.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The facts of the only schedule. For several schedules, the facts of the network, the sums of
-        ``rounds`` and ``bound``, and under ``modes`` the other facts of each.
+        For a single schedule, its facts. For several schedules: the facts of the network, the sums
+        of ``rounds`` and ``bound``, and under ``modes`` a list with the other facts of each.
     """
     if len(found) == 1:
         return found[0]
@@ -148,10 +148,12 @@ def merge_facts(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _move_faults_to_modes(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return facts in which faults of a single mode are part of the name of its collective.
+    """Return the facts of modes, with the same topology in all of them.
 
-    Faults that all modes have stay part of the name of the topology, and so do slow links. `found`
-    has the facts of each mode, as `schedule_facts` returns them.
+    `found` has the facts of each mode, as `schedule_facts` returns them. A broken link or node
+    that only some modes have is moved from the name of the topology to that of the collective:
+    ``4x4!5`` and ``allgather`` become ``4x4`` and ``allgather!5``. Faults of all modes, and slow
+    links, stay with the topology.
     """
     names = [facts["topology"].rpartition("!") for facts in found]
     faults = [words.split(",") if whole else [] for whole, _, words in names]
@@ -168,7 +170,7 @@ def _move_faults_to_modes(found: Sequence[Mapping[str, Any]]) -> list[dict[str, 
 
 
 def facts_text(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as texts for people, by name, each number with its unit.
+    """Return facts as a dict of texts for people, such as ``"steps"`` -> ``"10 of 1 message"``.
 
     Parameters
     ----------
@@ -213,9 +215,9 @@ def facts_text(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _links_text(links: Mapping[str, Any], steps: str) -> str:
-    """Return the use of links as text for people.
+    """Return one line about the use of links: the share of time, unused arcs, and idle rounds.
 
-    `links` is the result of `LinkUse.to_json`, and `steps` the word for rounds.
+    `links` is the result of `LinkUse.to_json`. `steps` is the word for rounds, such as ``steps``.
     """
     parts = [f"{100 * links['use']:.1f} % of their time used"]
     if links["unused"]:
@@ -229,9 +231,7 @@ def _links_text(links: Mapping[str, Any], steps: str) -> str:
 
 
 def forms_text(forms: Sequence[Mapping[str, Any]]) -> str:
-    """Return text that names the algorithm of each form of a mode.
-
-    For each form the text also has the length of messages, in flits, from which on it is used.
+    """Return one line with the algorithm of each form of a mode, and the lengths it is used for.
 
     Parameters
     ----------
@@ -283,12 +283,18 @@ def bound_text(facts: Mapping[str, Any]) -> str:
 
 
 def _restriction_text(facts: Mapping[str, Any]) -> str:
-    """Return the restriction of the bound in `facts` behind a comma; empty for no restriction."""
+    """Return the restriction of the bound in `facts`, for use behind the bound.
+
+    It is, for example, ``, where no block rests``, and empty if there is no restriction.
+    """
     return f", where {facts['bound_where']}" if facts["bound_where"] else ""
 
 
 def _modes_text(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of several collectives in one fabric, one line for each."""
+    """Return the facts of several modes as a dict of texts, with one entry for each mode.
+
+    The key of an entry is, for example, ``mode 0``. The facts of the network are other entries.
+    """
     words = {name: value for name, value in facts.items() if name != "modes"}
     for name in ("collective", "algorithm", "rounds", "bound"):
         words.pop(name, None)

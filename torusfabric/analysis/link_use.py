@@ -14,7 +14,7 @@ __all__ = ["LinkUse", "busy_arcs", "measure_link_use"]
 
 @dataclass(frozen=True, eq=False)
 class LinkUse:
-    """The use of arcs by a schedule.
+    """Counts of busy arcs in a schedule: over all rounds for each arc, and over all arcs by round.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class LinkUse:
 
     Examples
     --------
+    In this schedule, each of the 64 arcs is busy in all eight rounds:
+
     >>> import torusfabric as tf
     >>> use = measure_link_use(tf.plan("4x4", "alltoall", algorithm="matching"))
     >>> use.busy_share, use.n_unused_arcs, use.of_round.tolist()
@@ -39,7 +41,7 @@ class LinkUse:
 
     @property
     def busy_share(self) -> float:
-        """The fraction of all arcs in all rounds that are busy."""
+        """The number of busy arcs, over all rounds, divided by the number of arcs in all rounds."""
         return float(self.of_arc.sum() / max(self.n_arcs * len(self.of_round), 1))
 
     @property
@@ -59,7 +61,10 @@ class LinkUse:
         return node, port
 
     def to_json(self) -> dict[str, Any]:
-        """Return the use of arcs as a dictionary for JSON: totals, the busiest arc, and rounds."""
+        """Return the counts as a dict that JSON can hold.
+
+        It has totals, the busiest arc, and the number of busy arcs in each round.
+        """
         node, port = self.busiest_arc
         return {
             "arcs": self.n_arcs,
@@ -72,7 +77,7 @@ class LinkUse:
 
 
 def measure_link_use(schedule: Schedule) -> LinkUse:
-    """Count the rounds in which each arc is busy, and the busy arcs of each round."""
+    """Return the use of links: busy rounds of each arc, and busy arcs of each round."""
     topology = schedule.topology
     of_arc = np.zeros((topology.nodes, topology.ports), np.int64)
     of_round = []

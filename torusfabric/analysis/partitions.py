@@ -33,7 +33,7 @@ INFINITE_CAPACITY = 2**30
 
 
 class Partition(NamedTuple):
-    """A partition of a network into parts.
+    """A division of all nodes of a network into disjoint parts, by its size.
 
     Parameters
     ----------
@@ -48,7 +48,10 @@ class Partition(NamedTuple):
 
     @property
     def message_times(self) -> Fraction:
-        """The message times that an all-reduce needs because of this partition."""
+        """The message times that an all-reduce needs at least, because of this partition.
+
+        They are 2 (p - 1) divided by the number of arcs; the module docstring has the proof.
+        """
         return Fraction(2 * (self.parts - 1), self.arcs)
 
     def __str__(self) -> str:
@@ -57,10 +60,14 @@ class Partition(NamedTuple):
 
 @lru_cache(maxsize=32)
 def worst_partition(topology: Topology) -> Partition:
-    """Return the partition that takes an all-reduce the longest, for two nodes or more.
+    """Return the partition from which the largest bound on an all-reduce follows.
+
+    The network must have two nodes or more.
 
     Examples
     --------
+    In an 8x8 torus without one link, the worst partition has each node as a part of its own:
+
     >>> from torusfabric.topology import parse_topology
     >>> print(worst_partition(parse_topology("8x8!0:+0")))
     126 messages over 254 links between 64 parts
@@ -83,9 +90,10 @@ def worst_partition(topology: Topology) -> Partition:
 
 
 def _best_partition(links: np.ndarray, price: Fraction) -> np.ndarray:
-    """Return the part of each node in the best partition: few links between parts, and many parts.
+    """Return the partition with few links between many parts: the number of the part of each node.
 
-    The partition minimises the links between parts less `price` for each part.
+    It minimises the number of links between parts, less `price` for each part. ``links[a, b]`` is
+    the number of links between nodes a and b.
 
     Greedy algorithm (Barahona, 1992): nodes are added one after another. A minimum cut finds the
     set with earlier nodes that limits the value of the new node the most. This set is tight, so it

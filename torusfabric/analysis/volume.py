@@ -18,6 +18,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
+from .listed_groups import group_least_time, group_longest_distance, group_worst_cut
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -32,7 +33,7 @@ def least_time(
     ports: int | None = None,
     duplex: Duplex = Duplex.FULL,
 ) -> Fraction:
-    """Return the message times that every schedule needs.
+    """Return a lower bound on the time of a collective, in message times, for every schedule.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ def least_time(
       sums are copied. Proof: order the arrivals in time. Before the first node has the complete
       sum, each other node has sent once. After that, each other node still has to receive.
     - Exchange: a node receives a message for each offset. The messages also have to travel to their
-      offsets, as in an all-to-all; on a torus this holds for each axis, with a choice between
-      the two ways round. Halo: a node receives a message from each different node at an offset.
+      offsets, as in an all-to-all; on a torus this holds for each axis, with a choice between the
+      two ways round. Halo: a node receives a message from each different node at an offset.
     - All-to-all: the messages travel N S hops in all; on a torus a similar bound holds for each
       axis (`busiest_arc_load`). A circuit holds all arcs of its path at once, so with circuit
       switching the limit is the number of arcs, even if a node uses few ports.
@@ -65,10 +66,14 @@ def least_time(
 
     Examples
     --------
+    Each of 36 nodes receives 35 messages by four ports:
+
     >>> import torusfabric as tf
     >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
+    if collective.members:
+        return group_least_time(topology, collective, ports)
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     nodes, degree = topology.nodes, topology.ports
@@ -111,13 +116,13 @@ def least_time(
 
 
 def _shift_time(torus: Torus, offsets: np.ndarray) -> Fraction:
-    """Return the message times of the busiest axis, if each node sends a message to each offset.
+    """Return the least message times of the busiest axis in an exchange on a torus.
 
-    Along an axis of side s, a message with offset d makes d hops one way or s - d hops the other
-    way, and its parts may go different ways. The time is least when both directions are equally
-    busy. To balance them, messages change direction in the order in which this costs the fewest
-    additional hops. `offsets` has each offset as the number of the node to which it leads from node
-    0, on `torus`.
+    `offsets` has each offset as the number of the node to which it leads from node 0; each node
+    sends a message to each offset. Along an axis of side s, a message with offset d makes d hops
+    one way or s - d hops the other way, and its parts may go different ways. The time is least when
+    both directions are equally busy. To balance them, messages change direction in the order in
+    which this costs the fewest additional hops.
     """
     least = Fraction(0)
     for side, moved in zip(torus.sides, torus.coordinates(offsets), strict=True):
@@ -156,15 +161,18 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
     >>> cycle_limit(tf.Torus(8, 8), broadcast, 64), cycle_limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
-    groups = collective.groups(topology)
-    far = longest_distance(groups.group_topology, collective.in_one_group, in_cycles=True)
+    if collective.members:
+        far = longest_distance(topology, collective, in_cycles=True)
+    else:
+        group = collective.groups(topology).group_topology
+        far = longest_distance(group, collective.in_one_group, in_cycles=True)
     return max(ceil(least_time(topology, collective) * flits), far)
 
 
 def least_beat(topology: Topology, collective: Collective, flits: int) -> int:
-    """Return the smallest number of flits of a beat with which the host or stream keeps up.
+    """Return the smallest beat (flits per cycle) with which a host port or stream is fast enough.
 
-    With this number, the signals of a node towards the outside are no slower than its links.
+    With this beat, the port of a node takes no more cycles for the words of a run than its links.
 
     Parameters
     ----------
@@ -210,6 +218,9 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
 
     Examples
     --------
+    In a line of five nodes, the distance depends on the root. With a link latency of three cycles,
+    the ends of the line are 12 cycles apart:
+
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:5")
     >>> [longest_distance(mesh, tf.parse_collective("broadcast", root=root)) for root in range(3)]
@@ -217,6 +228,8 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
     >>> longest_distance(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
+    if collective.members:
+        return group_longest_distance(topology, collective, in_cycles=in_cycles)
     latency = topology.one_latency if in_cycles else 1
     if latency is not None and collective.local:
         return latency * int(topology.distance(*_local_pairs(topology, collective)).max())
@@ -245,19 +258,24 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
 
     Examples
     --------
+    An all-gather on the mesh needs paths from corner to corner. An all-reduce needs paths to a node
+    in the middle and back:
+
     >>> import torusfabric as tf
     >>> mesh = tf.parse_topology("mesh:8x8")
     >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
     [14, 16]
     """
-    if collective.reducing and collective.to_all:
+    if collective.reducing and collective.to_all and not collective.members:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
     return longest_distance(topology, collective)
 
 
 def limiting_cut_text(topology: Topology, collective: Collective) -> str:
-    """Return the description of the cut that determines `least_time`; empty if no cut does.
+    """Return text about the set of nodes whose links determine `least_time`, if there is one.
+
+    Otherwise the text is empty.
 
     Parameters
     ----------
@@ -266,12 +284,18 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 
     Examples
     --------
+    Each of 12 nodes receives 12 messages from the other half of the mesh:
+
     >>> import torusfabric as tf
     >>> limiting_cut_text(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
     '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'
     """
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
+    if collective.members:
+        limit = group_worst_cut(topology, collective)
+        least = least_time(topology, collective)
+        return "" if limit is None or limit.message_times < least else cut_text(topology, limit)
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)
@@ -288,9 +312,11 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 
 @lru_cache(maxsize=64)
 def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
-    """Return the `least_time` of `collective`, an exchange or halo, where nodes are not alike.
+    """Return `least_time` for an exchange or halo on a network whose nodes are not alike.
 
-    It is the largest of the loads of nodes at their ports, and in an exchange of the load of arcs.
+    For each node it has the messages that the node must receive (in an exchange, also send),
+    divided by its links; the largest quotient counts. In an exchange, the result is at least the
+    bound on the load of the busiest arc.
     """
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)
@@ -321,14 +347,14 @@ def _local_pairs(topology: Topology, collective: Collective) -> tuple[np.ndarray
 
 
 def busiest_arc_load(topology: CayleyGraph) -> Fraction:
-    """Return a lower bound on the number of paths over the busiest arc, among paths between all
-    nodes.
+    """Return a lower bound on the load of the busiest arc in an all-to-all.
 
-    Let S be the sum of all distances from a node. The paths have at least N S hops in total, on N
-    times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has N (N
-    / s) floor(s^2 / 4) hops on 2 N arcs. For k equal sides n this equals the arc-forwarding index
-    n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes, Prop.
-    4.7).
+    The load is the number of paths over the arc, if there is one path from each node to each other
+    node. Let S be the sum of all distances from a node. The paths have at least N S hops in total,
+    on N times degree arcs. On a torus, the same argument holds for each axis: an axis of side s has
+    N (N / s) floor(s^2 / 4) hops on 2 N arcs. For k equal sides n this equals the arc-forwarding
+    index n^(k-1) / 2 floor(n^2 / 4), which dimension-ordered routing reaches (Delmas and Perennes,
+    Prop. 4.7).
 
     On other networks the bound is `symmetric_exchange_time`.
 

@@ -41,11 +41,11 @@ def check_output(arguments: argparse.Namespace, path: str, beginning: str | byte
     Parameters
     ----------
     arguments : Namespace
-        Arguments of a command with the option `FORCE`.
+        Arguments of a command with the option ``--force``.
     path : str
         Path of the output file.
     beginning : str or bytes
-        First characters of each file in its format.
+        The characters with which each file of this format begins, by which it is recognised.
 
     Raises
     ------
@@ -66,12 +66,12 @@ def check_drawing(
     Parameters
     ----------
     arguments : Namespace
-        Arguments of a command with the option `FORCE`.
+        Arguments of a command with the option ``--force``.
     path : str
         Path of a picture or a page.
     beginnings : dict of str to (str or bytes)
-        First characters of a file in each format, by the ending of its name. The first entry is for
-        names without an ending and for standard output.
+        For each ending of a file name, the characters with which a file of this format begins. The
+        first entry is for names without an ending and for standard output.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_waves(arguments: argparse.Namespace, path: str) -> None:
     Parameters
     ----------
     arguments : Namespace
-        Arguments of a command with the option `FORCE`.
+        Arguments of a command with the option ``--force``.
     path : str
         Path of the waveform file. The format is FST if it ends in ``.fst``, else VCD.
 

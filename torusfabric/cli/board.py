@@ -26,7 +26,10 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``boards``, ``build`` and ``flash`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     boards = add_command(commands, "boards", run_boards)
     add_options(
         boards,
@@ -175,10 +178,11 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
 
 
 def _announce_duration(bar: Progress, board: "Board", fabric: "Fabric", folder: Path) -> Progress:
-    """Return a progress function that calls `bar`, and first sends a notice to the user.
+    """Wrap a progress bar so that a notice is printed at the first progress of a build.
 
     The notice says how long the build of `fabric` for `board` takes, and where its logs will be,
-    below `folder`, the folder of the build. Or it says that the build waits for another one.
+    below `folder`, the folder of the build. Or it says that the build waits for another one. The
+    result is called like `bar`, with the work done, all work, and a text.
     """
     from ..fpga.board import build_minutes
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_text
 from ..analysis.volume import cycle_limit
-from ..collective import Collective
+from ..collective import Collective, split_names
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
@@ -75,7 +75,7 @@ ALGORITHM_HEAD, LENGTH_HEAD = "algorithm", "flits"
 
 
 class _TitledTable(NamedTuple):
-    """A table with its column heads, and the lines of text above it (`lines`).
+    """A table with its column heads (`columns`), and lines of text to print above it (`lines`).
 
     `unit` is the unit of all columns except the first.
     """
@@ -100,7 +100,7 @@ class _Comparison(NamedTuple):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser, an entry of `commands`."""
+    """Add the command ``compare`` and its arguments; `commands` has the parser of each command."""
     compare = add_command(commands, "compare", run_compare)
     add_selection_arguments(compare, algorithm=False, several=True)
     add_fabric_options(compare, compared=True)
@@ -138,7 +138,7 @@ def run_compare(arguments: Namespace) -> None:
                 )
     if isinstance(arguments.flits, tuple):
         found = _compare_lengths(arguments)
-    elif arguments.plan is None and "," in (arguments.collective or ""):
+    elif arguments.plan is None and len(split_names(arguments.collective or "")) > 1:
         found = _compare_fabrics(arguments)
     else:
         found = _compare_algorithms(arguments)
@@ -166,7 +166,7 @@ def _print_with_title(table: _TitledTable) -> None:
 def _comparison_hardware(
     arguments: Namespace, selections: Sequence[Selection]
 ) -> "HardwareSettings":
-    """Return the parameters of the hardware that the comparison builds for each schedule.
+    """Return the choices about hardware, such as the width, with which each schedule is built.
 
     The operators are those of the first collective in `selections` that reduces.
 
@@ -241,7 +241,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
 def _fault_table(
     faults: Sequence[Mapping[str, Any]], flits: int, target: str | None
 ) -> _TitledTable:
-    """Return a table with the cycles and LUTs without faults, with each fault, and with all.
+    """Return a table of cycles and LUTs: a row without faults, one for each fault, one for all.
 
     `faults` has the entries of `fault_costs`, one for each row, and `flits` is the length of a
     message. `target` is the device for which the LUTs were synthesized; if it is None, they are
@@ -305,7 +305,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
 
 def _compare_lengths(arguments: Namespace) -> _Comparison:
     """Compare the cycles of all algorithms at several message lengths."""
-    if arguments.plan is not None or "," in (arguments.collective or ""):
+    if arguments.plan is not None or len(split_names(arguments.collective or "")) > 1:
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
         raise InputError(
@@ -384,7 +384,7 @@ def _read_schedule(arguments: Namespace, path: str) -> Schedule:
 
 
 def _is_foreign(path: str) -> bool:
-    """Return True if the file name `path` ends like MSCCL XML, compressed or not."""
+    """Return True if `path` is named like an MSCCL XML file: plan.xml or plan.xml.gz."""
     return path.removesuffix(".gz").endswith(".xml")
 
 
@@ -415,7 +415,10 @@ def _hardware_notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) 
 
 
 def _column_heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
-    """Return the column heads in `heads`, without columns of synthesis if there is no target."""
+    """Return the heads of the columns to print, keyed by the name of the fact in each column.
+
+    These are `heads`, without the columns of synthesis if no device (`target`) is given.
+    """
     return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
 
 

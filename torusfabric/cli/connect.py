@@ -97,10 +97,11 @@ def _connect_boards(
     image: "Image | AnyPath | None",
     baud: int,
 ) -> Any:
-    """Connect as `connect` does, without the names of missing extras in errors.
+    """Connect as `connect` does; an error about a missing package does not name the extra.
 
-    The parameters are those of `connect`: `port` names one serial port or several, `image` is the
-    image to load, and `baud` is the speed of the serial lines in bits a second.
+    `connect` adds the name of the extra. The parameters are those of `connect`: `port` names one
+    serial port or several, `image` is the image to load, and `baud` is the speed of the serial
+    lines in bits a second.
     """
     from ..fpga.bridge.board import ConnectedBoard
     from ..fpga.bridge.bus_access import BusAccess, open_port
@@ -168,7 +169,7 @@ def _user_fabrics(
 
 
 def _ensure_image(board: Any, image: "Image | AnyPath | None") -> None:
-    """Load an image; without one, check that the board holds the image of the build.
+    """Load an image onto a board; without one, check that the board holds the image of the build.
 
     Parameters
     ----------

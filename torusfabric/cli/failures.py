@@ -113,7 +113,7 @@ def failure_of(error: BaseException) -> Failure | None:
 
 
 def _message_of(error: BaseException) -> tuple[str, int] | None:
-    """Return the message and the exit status for the exception `error`; None for a defect."""
+    """Return the message and the exit status for an exception; None for a defect of the program."""
     if isinstance(error, TorusfabricError):
         return str(error), error.status
     if isinstance(error, Interrupted):
@@ -236,7 +236,11 @@ def _error_section(error: BaseException) -> str:
 
 
 def _traceback_modules(traceback: TracebackType | None) -> Iterator[str]:
-    """Yield the modules of this package in a traceback, innermost first, without the prefix."""
+    """Yield the modules of this package in a traceback, innermost first: "planning.plans".
+
+    The name of an adapter is left out, "adapters.make" in place of "adapters.boards.make", because
+    different adapters have modules of the same names.
+    """
     package = __name__.partition(".")[0] + "."
     names = []
     while traceback:

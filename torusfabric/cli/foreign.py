@@ -25,7 +25,10 @@ MOST_RANKS = 64
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``import`` and ``export`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     command = add_command(commands, "import", run_import)
     command.add_argument(
         "file", metavar="FILE", help="MSCCL XML file (compressed if its name ends in .gz)."

@@ -63,7 +63,10 @@ HEADS = {
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``verilog``, ``synth`` and ``prove`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     verilog = add_command(commands, "verilog", run_verilog)
     synth = add_command(commands, "synth", run_synth)
     prove = add_command(commands, "prove", run_prove)
@@ -283,9 +286,10 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
 
 
 def _storage_facts(made: BuiltFabric) -> dict[str, Any]:
-    """Return the bits of memories and of ROMs of the fabric `made`, and facts about its schedules.
+    """Return facts about the fabric `made`, by the names under which ``synth`` prints them.
 
-    The facts are the algorithm and the kind of each schedule, such as ``pattern``.
+    They are the bits of memories and of ROMs, and the algorithm and the form of each schedule, such
+    as ``matching`` and ``table``.
     """
     from ..rtl.inventory import take_inventory
 

@@ -36,7 +36,10 @@ _SYSTEM = re.compile(r"sys_platform (==|!=) ['\"](\w+)['\"]")
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``doctor``, ``cache`` and ``completion`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     add_command(commands, "doctor", run_doctor)
     cache = add_command(commands, "cache", run_cache)
     add_options(cache, "--clear: Remove all entries; later commands make again what they need.\n")

@@ -27,7 +27,10 @@ IMAGE_MAGIC = b"TFI"
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``image`` and ``repair`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     image = add_command(commands, "image", run_image)
     add_fabric_file_option(image, required=True)
     add_selection_arguments(image, several=True)

@@ -53,7 +53,10 @@ DEFAULT_RUNS = 20
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``monitor``, ``run`` and ``load`` and their arguments.
+
+    `commands` has the parser of each command.
+    """
     monitor = add_command(commands, "monitor", run_monitor)
     run = add_command(commands, "run", run_run)
     load = add_command(commands, "load", run_load)
@@ -165,7 +168,7 @@ def _find_number(what: str, text: str, names: Sequence[str], *others: Sequence[s
     names : sequence of str
         The name of each entry.
     *others : sequence of str
-        Further sequences of names, each with one name for each entry.
+        Other names of the entries, such as shorter ones; each sequence has one for each entry.
     """
     each = zip(map(str, range(len(names))), names, *others, strict=True)
     found = [int(known[0]) for known in each if text in known]
@@ -175,9 +178,10 @@ def _find_number(what: str, text: str, names: Sequence[str], *others: Sequence[s
 
 
 def _parse_job(fabric: "Fabric", text: str) -> "Job":
-    """Parse `text`, a job as a user writes it, such as ``mode=allreduce,length=3``.
+    """Return the job that a user gives as text, such as ``mode=allreduce,length=3``.
 
-    The job is checked against `fabric`, which also has the names of modes and operators.
+    The names of modes and operators are those of `fabric`. A job that `fabric` cannot run is an
+    error.
     """
     from ..simulation.engines import Job
     from ..simulation.jobs import check_jobs
@@ -245,7 +249,7 @@ def run_monitor(arguments: Namespace) -> None:
 
 
 def _count_facts(report: Any) -> dict[str, Any]:
-    """Return the measured and predicted cycles, and the numbers of checked and of wrong words.
+    """Return the measured and predicted cycles, and the checked and the wrong words, by name.
 
     `report` is the report of one run or several on a board.
     """
@@ -287,7 +291,7 @@ def run_run(arguments: Namespace) -> None:
 
 
 def _run_result_text(job: Any) -> str:
-    """Return the result of a run as text: its cycles, and its error if it failed.
+    """Return the result of a run: "31 cycles, predicted 31", and its error if it failed.
 
     `job` is the report of this run.
     """

@@ -63,14 +63,21 @@ def printable_text(text: str) -> str:
 
 
 def print_line(text: str = "") -> None:
-    """Print `text` as a line of facts, and flush the stream; by default an empty line."""
+    """Print a line of the result of a command, and flush the stream.
+
+    The stream is standard output, or standard error within `facts_on_standard_error`. By default
+    the line is empty.
+    """
     with _facts_stream() as stream:
         print(printable_text(text), file=stream, flush=True)
 
 
 @contextlib.contextmanager
 def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
-    """Print facts to standard error during the body, if `apart` is True."""
+    """Context manager: with `apart`, results of the command go to standard error in its body.
+
+    Why: the command then writes a file to standard output.
+    """
     token = _facts_to_stderr.set(apart)
     try:
         yield
@@ -80,9 +87,10 @@ def facts_on_standard_error(*, apart: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _facts_stream() -> Iterator[TextIO]:
-    """Yield the stream for facts; if standard output cannot be written, an `InputError` is raised.
+    """Context manager: yield the stream to which results of the command are printed.
 
-    Facts may go to standard error, see the module. Errors of standard error are ignored, because
+    The stream is standard output, and an `InputError` is raised if it cannot be written; or it is
+    standard error, within `facts_on_standard_error`. Errors of standard error are ignored, because
     the main result is then the file on standard output.
     """
     if _facts_to_stderr.get():
@@ -109,7 +117,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def print_notices() -> Iterator[None]:
-    """Print notices of the package to standard error during the body, one line each."""
+    """Context manager: in its body, notices of the package go to standard error, one line each."""
     handler, level = logging.StreamHandler(), LOGGER.level
     handler.setFormatter(logging.Formatter("torusfabric: %(message)s"))
     LOGGER.addHandler(handler)
@@ -152,7 +160,7 @@ def _one_line_message(message: str) -> str:
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Print facts for people: a name and its value in each line."""
+    """Print results of a command for people: a name and its value in each line."""
     width = max(map(len, facts))
     with _facts_stream() as stream:
         for name, value in facts.items():
@@ -225,7 +233,7 @@ def print_rendered(renderable: "RenderableType") -> None:
 
 
 def _least_width(console: "Console", table: "Table") -> int:
-    """Return the characters in a line of `table` if no word is cut.
+    """Return the number of characters in a line of `table` if no word is cut.
 
     `console` has the options of the output.
     """
@@ -234,7 +242,7 @@ def _least_width(console: "Console", table: "Table") -> int:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print a table of facts for people.
+    """Print a table of results for people.
 
     Parameters
     ----------

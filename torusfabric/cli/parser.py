@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
 
     def help_topic(self, option: str) -> str:
-        """Return the word to append to ``--help`` so that the help shows an option; empty here."""
+        """Return the word to append to ``--help`` to see an option; this parser needs none."""
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:
@@ -84,10 +84,10 @@ class Parser(argparse.ArgumentParser):
         print_line(message.rstrip("\n"))
 
     def changed_arguments(self, arguments: Namespace) -> Iterator[tuple[str, str]]:
-        """Yield the attribute and the name of each argument that differs from its default.
+        """Yield a pair for each argument that differs from its default: ("width", "--width").
 
-        The attribute is that of `arguments`, the name is an option such as ``--width``, or a word
-        in capital letters for an argument without an option.
+        The first is the attribute of `arguments`. The second is the option, or for an argument
+        without an option a word in capital letters.
         """
         for action in self._actions:
             if getattr(arguments, action.dest, action.default) != action.default:
@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
                 yield action.dest, names[0] if names else str(action.metavar)
 
     def command_words(self, arguments: Namespace, decided: Mapping[str, object]) -> Iterator[str]:
-        """Yield the words of a command line that gives these arguments.
+        """Yield the words of a command line that gives these arguments, such as "--width", "32".
 
         Parameters
         ----------
@@ -187,12 +187,15 @@ def _may_be_repeated(action: argparse.Action) -> bool:
 
 
 class CommandParser(Parser):
-    """The parser of one command. It gets its arguments when it parses, by a late import.
+    """The parser of one command, which gets its arguments only when it parses.
+
+    Why: the modules that know the arguments are imported late, so that other commands need not
+    wait.
 
     Parameters
     ----------
     complete : function of () -> None
-        Adds the arguments.
+        Function that adds the arguments to this parser.
     """
 
     def __init__(self, *args: Any, complete: Callable[[], None], **kwargs: Any) -> None:
@@ -220,7 +223,7 @@ class CommandParser(Parser):
         return found, unknown
 
     def add_argument_group(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the group with a title; the first call makes the group."""
+        """Return the group of options with the given title, and make it if there is none."""
         known = {group.title: group for group in self._action_groups}
         return known.get(args[0]) or super().add_argument_group(*args, **kwargs)
 
@@ -292,7 +295,10 @@ def _group_title(action: argparse.Action) -> str:
 
 
 def _group_word(action: argparse.Action) -> str:
-    """Return the word of the group of the option `action`, as in ``--help WORD``."""
+    """Return the word by which ``--help WORD`` shows the group of an option: the last of its title.
+
+    `action` declares the option.
+    """
     return _group_title(action).split()[-1].lower()
 
 
@@ -333,7 +339,7 @@ class CommandHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """A help formatter that lists commands by their purposes."""
 
     def _format_action(self, action: argparse.Action) -> str:
-        """Return the help of an argument; that of the command lists all commands by purpose.
+        """Return the help of an argument; for COMMAND, a list of all commands by purpose.
 
         `action` is the declaration of the argument.
         """
@@ -386,11 +392,11 @@ def add_command(
 
 
 def add_adapter_options(parser: Parser, command: str) -> None:
-    """Add the options that adapters declare for a command.
+    """Add the options that adapters (such as streams or boards) have for a command.
 
-    An adapter may have no options for this command, but for others. The parser then records the
-    names of these other commands in `elsewhere`, for the message to a user who gives its option
-    here.
+    An adapter may have options for other commands only. Then `parser.elsewhere` gets an entry: the
+    option of the adapter -> the names of these commands. A user who gives the option here is told
+    where it belongs.
     """
     from ..fabric.adapter_access import options_by_adapter
 
@@ -405,7 +411,7 @@ def add_adapter_options(parser: Parser, command: str) -> None:
 
 
 def changed_names(arguments: Namespace, *attributes: str) -> Iterator[str]:
-    """Yield the names of the arguments that differ from their defaults.
+    """Yield the names of the arguments that differ from their defaults, such as "--width".
 
     Parameters
     ----------

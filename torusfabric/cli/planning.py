@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_text, merge_facts, schedule_facts
+from ..collective import split_names
 from ..contract.options import add_options, parse_non_negative_int
 from ..errors import InputError
 from ..fabric.choose import ModeChoice, PlanPurpose, choose_mode, choose_schedules
@@ -46,7 +47,10 @@ BOARDS_OPTION = """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of these commands to their parsers, the entries of `commands`."""
+    """Add the commands ``algorithms``, ``plan``, ``check``, ``draw`` and ``animate``.
+
+    Their arguments are added, too. `commands` has the parser of each command.
+    """
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection_arguments(plan, plan=False, several=True)
@@ -132,7 +136,7 @@ def _output_files(arguments: Namespace) -> list[str]:
     """Return the files to write, one for each collective, or none without ``--output``."""
     if not arguments.output:
         return []
-    count = arguments.collective.count(",") + 1
+    count = len(split_names(arguments.collective))
     files: list[str] = arguments.output.split(",") if count > 1 else [arguments.output]
     if len(set(files)) != count:
         raise InputError(
@@ -225,7 +229,12 @@ def run_check(arguments: Namespace) -> None:
 
 
 def _take_broken_links(arguments: Namespace) -> list[str | Path]:
-    """Remove broken links from the arguments and return them; nothing if there is no ``--plan``."""
+    """Return the broken links that ``check`` must test a schedule file for, and remove them.
+
+    They are removed from the arguments, because the schedule was planned for the network with these
+    links. Without a file (``--plan``), planning itself avoids broken links, and the result is
+    empty.
+    """
     if arguments.plan is None:
         return []
     links = [*arguments.broken_link, *map(Path, filter(None, [arguments.broken_links]))]

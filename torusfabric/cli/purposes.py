@@ -172,7 +172,10 @@ this installation
 
 
 def _parse_commands(text: str) -> Iterator[tuple[str, dict[str, CommandEntry]]]:
-    """Parse a text such as `COMMANDS`; yield each purpose with its commands, keyed by name."""
+    """Parse the list of commands, a text such as `COMMANDS`.
+
+    Yield pairs: a purpose, such as "boards", and its commands as a dict from the name to the entry.
+    """
     for block in text.strip().split("\n\n"):
         purpose, *entries = re.split(r"\n    (?! )", block)
         commands = {}

@@ -84,7 +84,7 @@ RUN_ARGUMENTS = (
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser, an entry of `commands`."""
+    """Add the command ``simulate`` and its arguments; `commands` has the parser of each command."""
     simulate = add_command(commands, "simulate", run_simulate)
     add_selection_arguments(simulate, several=True)
     add_fabric_options(simulate)
@@ -167,9 +167,9 @@ def run_simulate(arguments: Namespace) -> None:
 
 
 def _run_system(system: System | None, arguments: Namespace) -> None:
-    """Simulate a fabric with an adapter by the simulator of this adapter, and print the report.
+    """Simulate a fabric with an adapter, such as a bus, and print the report.
 
-    `system` is the fabric with its adapter.
+    `system` is the fabric with its adapter, which has the simulator.
     """
     count = RANDOM_JOBS if arguments.jobs is None else arguments.jobs
     require_result_memory("--jobs", count)
@@ -221,7 +221,9 @@ def _check_host_arguments(arguments: Namespace) -> None:
 
 
 def _run_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
-    """Run all jobs, through streams or the host port, and write the trace.
+    """Run all jobs (choices of mode, length, root and operator) on a simulated fabric.
+
+    The words go through streams or through the host port. With ``--trace``, the trace is written.
 
     Returns
     -------
@@ -262,7 +264,7 @@ def _run_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Any, Any, str]:
 
 
 def _choose_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
-    """Return the jobs to run.
+    """Return the jobs to run; each is the choice of mode, length, root and operator for one run.
 
     These are the default jobs of each mode. Random jobs follow if a run can choose its length or
     its operator, or with ``--jobs``. For an existing fabric (``--fabric``) with ``--flits``, there
@@ -291,7 +293,7 @@ def _choose_jobs(arguments: Namespace, fabric: Fabric) -> tuple[Job, ...]:
 
 
 def _time_text(result: dict[str, Any]) -> str:
-    """Return the seconds and clock cycles of a simulation as text.
+    """Return the time of a simulation as text: "1.2 s to build, 0.3 s, 250 clocks".
 
     `result` is the report of the simulation, by the keys of its JSON.
     """
@@ -300,7 +302,7 @@ def _time_text(result: dict[str, Any]) -> str:
 
 
 def _length_text(jobs: list[dict[str, Any]]) -> str:
-    """Return the number of runs and the range of their message lengths as text.
+    """Return the number of runs and their lengths: "12, of lengths from 1 to 16 flits".
 
     `jobs` has an entry of the report for each run.
     """
@@ -310,7 +312,7 @@ def _length_text(jobs: list[dict[str, Any]]) -> str:
 
 
 def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the names and values about a simulation that the command prints for people.
+    """Return the result of a simulation for people, as names and values to print.
 
     `result` is the report of the simulation, by the keys of its JSON, with further facts.
     """
@@ -359,9 +361,9 @@ def _mode_text(number: int, mode: dict[str, Any], jobs: list[dict[str, Any]]) ->
 
 
 def _rate_facts(rate: dict[str, Any]) -> dict[str, str]:
-    """Return names and values to print: words a cycle in consecutive runs, and the bottleneck.
+    """Return the rate of consecutive runs, and its bottleneck, as names and values to print.
 
-    `rate` is the entry ``rate`` of the report.
+    The rate is in words a cycle. `rate` is the entry ``rate`` of the report.
     """
     return {
         "sustained rate": f"{rate['words_per_cycle']:.3g} words ({rate['bytes_per_cycle']:.3g} "

@@ -40,7 +40,7 @@ collectives may be left out):
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the arguments of this command to its parser, an entry of `commands`."""
+    """Add the command ``sweep`` and its arguments; `commands` has the parser of each command."""
     parser = add_command(commands, "sweep", run_sweep)
     parser.epilog = EPILOG
     parser.add_argument(
@@ -68,7 +68,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def run_sweep(arguments: Namespace) -> None:
-    """Run ``sweep``: compute all points whose results are missing, and print the outcome."""
+    """Run ``sweep``: plan, simulate and synthesize each fabric of a grid, and print the outcome.
+
+    Fabrics that are already in the file of results are left out.
+    """
     from ..sweep.cluster import run_on_cluster
     from ..sweep.cores import check_job_count, run_on_cores
     from ..sweep.grid import SimulationChoice, grid_points, read_sweep

@@ -41,10 +41,10 @@ def check_fabric_file(arguments: Namespace, *others: str) -> None:
 
 
 def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict[str, Any]]:
-    """Return the fabric of ``--fabric`` with the image of ``--image``, and facts of this image.
+    """Return the existing fabric of ``--fabric`` with the image of ``--image``, for simulation.
 
-    Tables are empty at first. The image is loaded over the *load port*, the signals by which a
-    fabric receives images, without a bus.
+    The tables of the fabric are RAMs, which are empty at first. The image is loaded over the *load
+    port*, the signals by which a fabric receives images, without a bus.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def fabric_with_image(arguments: Namespace) -> tuple[Fabric, System | None, dict
     system : System or None
         The fabric with its adapter, if it has one.
     facts : dict
-        Facts of the checked schedules of the image.
+        The names and values to print about the schedules of the image, which are checked.
     """
     from ..analysis.facts import merge_facts, schedule_facts
 
@@ -78,8 +78,9 @@ def fabric_of_file(arguments: Namespace, *, empty: bool = False) -> tuple[Fabric
     arguments : Namespace
         Arguments of the command.
     empty : bool
-        True if tables are empty and the image is loaded over the load port, without a bus. False if
-        tables contain the image from the start.
+        True if the tables are empty at first and the image is loaded over the load port (the
+        signals by which a fabric receives images), without a bus. False if tables contain the image
+        from the start.
     """
     from ..fabric.adapter_access import read_system
     from ..fabric.fabric import Fabric

@@ -41,8 +41,7 @@ def combine_in_tree(
         Function from two words to their combination.
     wait : callable, optional
         Function that is called for a word without a partner at its level, and returns the same word
-        for the next level.
-        Pipelined hardware passes a delay.
+        for the next level. Hardware with pipeline stages passes a function that delays the word.
 
     Examples
     --------

@@ -9,9 +9,9 @@ __all__ = ["COLLECTIVES", "DeliveredContent", "CollectiveDefinition", "DeliveryT
 
 
 class DeliveredContent(Enum):
-    """The data that a collective delivers, its *content*; the value completes "it delivers ..".
+    """The data that a collective delivers: the message of one node, of all nodes, or a combination.
 
-    The content is the message of one node, the messages of all nodes, or their combination.
+    The value of each member is text that completes the sentence "it delivers ..".
     """
 
     ROOT = "the message of the root"
@@ -20,9 +20,10 @@ class DeliveredContent(Enum):
 
 
 class DeliveryTarget(Enum):
-    """The nodes to which a collective delivers its content; the value completes "delivered ..".
+    """The nodes to which a collective delivers data: the root, all nodes, or those at some offsets.
 
-    ``PERSONAL``: each receiver gets different data. ``OFFSETS``: the receivers are those of a halo.
+    With ``PERSONAL``, each receiver gets different data. The value of each member is text that
+    completes the sentence "delivered ..".
     """
 
     ROOT = "at the root"

@@ -25,7 +25,10 @@ _COORDINATES = re.compile(r"\(-?[0-9]{1,9}(,-?[0-9]{1,9})*\)")
 
 
 class NameParts(NamedTuple):
-    """The parts of ``COLLECTIVE[:ALGORITHM][!FAULTS]``; an omitted part is empty."""
+    """The parts of ``COLLECTIVE[:ALGORITHM][!FAULTS]``; an omitted part is empty text.
+
+    For ``allgather:matching!9`` they are ``allgather``, ``matching`` and ``9``.
+    """
 
     collective: str
     algorithm: str
@@ -73,12 +76,12 @@ def split_names(text: str) -> list[str]:
 
     Examples
     --------
-    >>> split_names("exchange[+0,(1,2)],allreduce!0:+0,9:-1,allgather")
-    ['exchange[+0,(1,2)]', 'allreduce!0:+0,9:-1', 'allgather']
+    >>> split_names("exchange[+0,(1,2)],allreduce@{0,5}!0:+0,9:-1,allgather")
+    ['exchange[+0,(1,2)]', 'allreduce@{0,5}!0:+0,9:-1', 'allgather']
     """
     names, depth = [""], 0
     for letter, following in zip(text, f"{text[1:]} ", strict=bool(text)):
-        depth += (letter in "[(") - (letter in "])")
+        depth += (letter in "[({") - (letter in "])}")
         if letter == "," and depth == 0 and not ("!" in names[-1] and following in digits):
             names.append("")
         else:
@@ -130,6 +133,8 @@ def nodes_at_offset(offset: str, topology: Topology) -> IntArray:
 
     Examples
     --------
+    Where the offset leads off the mesh, the result is -2 (`NO_NODE`).
+
     >>> from torusfabric.topology import parse_topology
     >>> torus = parse_topology("4x5")
     >>> [int(nodes_at_offset(offset, torus)[0]) for offset in ("+1", "-0", "(1,-2)")]

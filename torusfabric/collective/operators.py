@@ -197,8 +197,9 @@ def register_operator(operator: Operator) -> Operator:
     Raises
     ------
     InputError
-        If a field is missing, if another operator has this name, or if a claim is false. Claims are
-        tested on corner words and random words of several widths.
+        If a field is missing, if another operator has this name, or if a claim of the operator,
+        such as `associative`, is false. Claims are tested on words of several widths: extreme ones,
+        such as 0, and random ones.
 
     Examples
     --------
@@ -248,7 +249,10 @@ def parse_operators(operators: Operator | str | Sequence[Operator | str]) -> tup
 
 
 def _check_operator(operator: Operator) -> None:
-    """Refuse an operator that lacks a field, has a name already in use, or makes a false claim."""
+    """Refuse an operator that lacks a field, has a name already in use, or makes a false claim.
+
+    The claims are its identity, and properties such as `associative`.
+    """
     _check_fields(operator)
     require_fields(operator)
     known = REGISTERED.get(operator.name, operator)
@@ -280,7 +284,7 @@ def _check_fields(operator: Operator) -> None:
 
 
 def _test_words(width: int) -> Words:
-    """Return words of a width on which the claims of operators are tested.
+    """Return words of `width` bits on which properties such as `associative` are tested.
 
     They are corner cases, such as 0 and the largest word, and random words.
     """

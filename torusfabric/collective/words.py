@@ -98,10 +98,10 @@ def expected_words(
 
 
 def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return an array of the given shape that is True for each word that is delivered.
+    """Return an array that is True for each received word that the collective delivers.
 
-    `layout` is the layout of the memories of the collective, and `shape` is (nodes, words of a
-    receive memory).
+    Its shape is `shape`, (nodes, words of a receive memory), and `layout` is the layout of these
+    memories.
     """
     blocks, nodes = layout.blocks, np.arange(shape[0])
     there = np.isin(nodes, layout.receiving_nodes)[:, None]

@@ -54,7 +54,7 @@ __all__ = ["Adapter", "AdapterOptions", "System"]
 class AdapterOptions(NamedTuple):
     """Command-line options that an adapter adds to some commands.
 
-    An option that is left out has the value None.
+    If a user leaves an option out, its value is None.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class AdapterOptions(NamedTuple):
         continue an explanation. An explanation that begins with ``with --other:`` makes the option
         depend on ``--other``.
     settings : mapping of str to object
-        For the attribute of an option, the function that reads its value, in the form that
-        `torusfabric.contract.options.options_of` takes. The value of an option without an entry
-        is text.
+        For the attribute of an option (``link_latency`` for ``--link-latency``), the function that
+        reads its value, as `torusfabric.contract.options.options_of` takes it. The value of an
+        option without an entry is text.
     """
 
     commands: tuple[str, ...]
@@ -76,7 +76,7 @@ class AdapterOptions(NamedTuple):
 
     @property
     def by_attribute(self) -> dict[str, Option]:
-        """The options that `text` declares. Each key is an attribute, the keyword of Python."""
+        """The options that `text` declares; the key for ``--link-latency`` is ``link_latency``."""
         return options_of(self.text, **self.settings)
 
 
@@ -87,7 +87,8 @@ class Adapter:
     Parameters
     ----------
     name : str
-        Attribute of the option by which a user asks for the adapter.
+        Attribute of the option by which a user asks for the adapter: ``link_latency`` for
+        ``--link-latency``.
     title : str
         Heading above the options of the adapter in the help.
     package : str
@@ -106,12 +107,13 @@ class Adapter:
     excluded: Mapping[str, tuple[str, ...]]
 
     def import_part(self, name: str) -> Any:
-        """Import the module or package of a part, and return it.
+        """Import one part of the adapter, a module or package in its folder, and return it.
 
         Parameters
         ----------
         name : str
-            Name of the part in the table above, such as ``files``.
+            Name of the part, such as ``make``, which builds systems, or ``files``, which writes
+            them.
         """
         return import_module(f"{self.package}.{name}")
 
@@ -141,8 +143,8 @@ class System:
         return {}
 
     def facts_text(self) -> dict[str, Any]:
-        """Return the properties in `facts` with values that people read in a report.
+        """Return the properties of `facts`, with values written for a report that people read.
 
-        By default they are those of `facts` itself.
+        By default the values are those of `facts`.
         """
         return self.facts()

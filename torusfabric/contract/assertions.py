@@ -26,8 +26,8 @@ class Assertion(NamedTuple):
         Port during whose reset the property is not tested.
     environment : bool
         True if the logic around the fabric has to keep the property, False if the fabric itself has
-        to. With parameter ``CHECK_ENVIRONMENT`` of the file, a user decides whether properties of
-        the logic around the fabric are tested.
+        to. By the parameter ``CHECK_ENVIRONMENT`` of the emitted file, a user decides if properties
+        of the first kind are tested.
     """
 
     name: str

@@ -56,8 +56,9 @@ class Interface:
         Declaration of each port, by its name. A port that every node has is entered once, without
         the number of the node.
     delivers : str
-        End of the sentence with which a proof states the result of a run: "every node", then this
-        text, such as "then holds what the collective brings it where the address map says".
+        Text for the report of a proof: the words behind "every node" in the sentence that states
+        the proved result of a run, such as "then holds what the collective brings it where the
+        address map says".
     drive : module or None
         Module that simulates the fabric, if the simulators cannot drive its ports by themselves.
         ``draw_jobs(fabric, count, seed=..)`` returns random jobs. ``simulate(fabric, jobs=..,
@@ -80,16 +81,20 @@ class Interface:
     ports: Mapping[str, Port] = MappingProxyType({})
 
     def port_members(self) -> Mapping[str, Any]:
-        """Return the members of the fabric: the Amaranth `Member` of each, by attribute name."""
+        """Return the Amaranth members of a fabric that stand for ports of the adapter, by name.
+
+        For example, one member is a stream, in place of the ports ``tdata``, ``tvalid``, ``tready``
+        and so on.
+        """
         return {}
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if one of `port_members` stands for the port with this name."""
+        """Return True if an Amaranth member, such as a stream, stands for the port `port`."""
         del port
         return False
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect each member of `fabric` to the ports for which it stands.
+        """Connect each Amaranth member of `fabric`, such as a stream, to the ports it replaces.
 
         The ports are those of `assembly`, the Amaranth module that contains all modules of the
         fabric. The connections are added to the module `m`.
@@ -121,7 +126,7 @@ class Interface:
         return {}
 
     def port_assertions(self, ports: Mapping[str, Mapping[str, Any]]) -> Iterable[Assertion]:
-        """Return SystemVerilog assertions that the fabric, or logic around it, keeps at the ports.
+        """Return SystemVerilog assertions about ports, for the fabric or the logic around it.
 
         Parameters
         ----------
@@ -151,7 +156,7 @@ class Interface:
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the proof of whole runs through the ports, or None if the adapter has none.
 
-        In it, `machine` executes runs with symbols in place of data.
+        In the proof, `machine` executes runs with symbols in place of data.
         """
         del fabric, machine
 

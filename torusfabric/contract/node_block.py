@@ -11,7 +11,9 @@ __all__ = ["NodeBlock"]
 
 @dataclass(frozen=True, eq=False)
 class NodeBlock:
-    """One of several blocks of nodes, chosen to be built, for example on one of several chips.
+    """A part of the nodes of a network, for a fabric that has only these, on one of several chips.
+
+    The nodes of the network are divided into blocks. The fabric has the nodes of one of them.
 
     All blocks have N nodes and the same structure: node k of a block has the same position within
     its block as node k of any other block. An arc between two blocks ends at a *link port* of one
@@ -23,7 +25,7 @@ class NodeBlock:
     nodes : ndarray of int, shape (blocks, N)
         Node numbers in the whole topology, for each block.
     number : int
-        Index in `nodes` of the block that is built.
+        Number of the block that the fabric has: an index into `nodes`.
     links : sequence of (int, int)
         A pair for each link port: the node, as its number within the block, and the port of the
         node.
@@ -35,6 +37,6 @@ class NodeBlock:
 
     @property
     def built_nodes(self) -> list[int]:
-        """Nodes of the block that is built, by their numbers in the whole topology."""
+        """Nodes of the fabric, by their numbers in the whole topology."""
         found: list[int] = self.nodes[self.number].tolist()
         return found

@@ -52,7 +52,7 @@ class Option(NamedTuple):
 
     @property
     def attribute(self) -> str:
-        """The keyword of Python: the last of `names`, as the docstring of the module describes."""
+        """The option's name as a keyword of Python: ``link_latency`` for ``--link-latency``."""
         return self.names[-1].strip("-").replace("-", "_")
 
     @property
@@ -62,7 +62,7 @@ class Option(NamedTuple):
         return self.settings.get("default", False if flag else None)
 
     def parse_value(self, value: object) -> Any:
-        """Check a value that a user gives for the keyword of Python, and return it.
+        """Check a value that a user gives for this option as a keyword of Python, and return it.
 
         A text that contains a number is accepted, and the number is returned.
 
@@ -89,19 +89,21 @@ class Option(NamedTuple):
 
 
 def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
-    r"""Return the options that some texts declare, by their attributes.
+    r"""Return the options that some texts declare, by their names as keywords of Python.
 
     Parameters
     ----------
     *texts : str
-        Declarations, as the docstring of the module describes them.
+        Declarations, a line ``-n --name METAVAR: explanation`` for each option. Indented lines
+        continue an explanation.
     **settings : function, tuple or dict
-        For the attribute of an option: the function that reads its value from text; or a pair of
-        this function and the default; or keyword arguments for
-        `argparse.ArgumentParser.add_argument`.
+        For the keyword of an option: the function that reads its value from text; or a pair of this
+        function and the default; or keyword arguments for `argparse.ArgumentParser.add_argument`.
 
     Examples
     --------
+    The option ``--flits`` has the default 4, and its value is read from text as a number.
+
     >>> text, flits = "--flits L: length of a message\n", (parse_non_negative_int, 4)
     >>> flits = options_of(text, flits=flits)["flits"]
     >>> flits.default, flits.parse_value("7"), flits.text
@@ -130,6 +132,8 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
     Examples
     --------
+    Of two options, the user gives the flag ``--json``; ``--flits`` then has its default.
+
     >>> parser = argparse.ArgumentParser()
     >>> add_options(parser, "--flits L: of a message\n--json: no text\n", flits=(int, 4))
     >>> parser.parse_args(["--json"])
@@ -141,7 +145,11 @@ def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any
 
 @cache
 def _parse_options(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], str]]:
-    """Return a tuple for each option that a text declares: its names, its metavars, explanation."""
+    """Return a tuple (names, metavars, explanation) for each option that a text declares.
+
+    For ``-n --name N: a number`` it has the names ``-n`` and ``--name``, the metavar ``N``, and "a
+    number".
+    """
     found = []
     for head, body in OPTION_PATTERN.findall(textwrap.dedent(text)):
         words = head.split()
@@ -151,7 +159,7 @@ def _parse_options(text: str) -> list[tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def option_names(text: str) -> list[str]:
-    """Return the last name, with its dashes, of each option that a text declares."""
+    """Return the last name, such as ``--name``, of each option that a text declares."""
     return [names[-1] for names, *_ in _parse_options(text)]
 
 
@@ -161,10 +169,10 @@ def check_needs(texts: Iterable[tuple[str, str | None]], chosen: Mapping[str, An
     Parameters
     ----------
     texts : iterable of (str, str)
-        Name and explanation of each option that the user has given. The explanation may begin
-        with ``with --other:``, as the docstring of the module describes.
+        Name and explanation of each option that the user has given. If the explanation begins with
+        ``with --other:``, the option depends on ``--other``.
     chosen : mapping of str to object
-        Values of all options, by their attributes.
+        Values of all options, by their names as keywords of Python.
 
     Raises
     ------
@@ -186,7 +194,7 @@ T = TypeVar("T")
 
 
 def _read_argument(read: Callable[[str, object], T], text: str) -> T:
-    """Return the value that the function `read` makes of the text of an option.
+    """Return the value of an option: the result of the function `read` for its text.
 
     An `InputError` of `read` becomes the error that argparse expects. The first argument of `read`,
     the title of its message, is empty, because argparse puts the name of the option before it.
@@ -210,9 +218,9 @@ def parse_positive_int(text: str) -> int:
 def parse_lengths(text: str) -> int | tuple[int, ...]:
     """Return the lengths of messages, in flits, that a text lists.
 
-    The result for a text with one number is this number. Other texts are a list such as
-    ``1,10,100``, or a range such as ``1:1024``; the result is a tuple in ascending order. A range
-    stands for both of its ends and the powers of two between them.
+    For a text with one number, the result is this number. For a list such as ``1,10,100``, it is a
+    tuple in ascending order. For a range such as ``3:20``, it is a tuple with both ends and the
+    powers of two between them: 3, 4, 8, 16, 20.
     """
     if text.isdecimal():
         return parse_non_negative_int(text)
@@ -239,9 +247,9 @@ def parse_number(text: str) -> float:
 
 
 def parse_constants(text: str) -> dict[str, str]:
-    """Return constants of the formula for the time of a run, from a text as ``alpha=100,tau=1``.
+    """Return constants of a formula for the time of a run, from a text like ``alpha=100,tau=1``.
 
-    A key is the name of a constant. The values remain text.
+    The result has the text of each value by the name of the constant: ``{"alpha": "100", ..}``.
     """
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and sign and value for name, sign, value in pairs):

@@ -9,7 +9,7 @@ __all__ = ["Port", "Protocol", "ports_by_name"]
 
 
 class Protocol(Choice):
-    """The cycles in which the value of a port has meaning, or the bus protocol of the port."""
+    """The timing rule of a port: the cycles in which its value is valid, or its bus protocol."""
 
     #: A clock.
     CLOCK = "clock"

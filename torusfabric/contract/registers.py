@@ -36,7 +36,7 @@ DIGEST_OFFSET = 0x30
 
 
 class Access(Choice):
-    """The operations that the bus may perform on a register or a window."""
+    """The accesses of the bus that a register or a window allows, such as reads only."""
 
     READ = "read"
     #: Reading returns 0.
@@ -96,6 +96,9 @@ class Register:
 class Window:
     """A range of bus addresses, through which the bus writes or reads words of all nodes.
 
+    A *flit* is here one word of the host port; if it is wider than the bus, it takes several bus
+    words.
+
     Parameters
     ----------
     offset : int
@@ -122,6 +125,9 @@ class Window:
 class RegisterMap:
     """All registers and windows of a fabric, with their addresses.
 
+    A window is a range of addresses for the memories of nodes. The address space has four quarters:
+    registers, words to send, received words, and words for tables that can be loaded.
+
     A flit of more than 32 bits occupies several bus words, the lowest bits first. It begins at an
     address that is a multiple of a power of two.
 
@@ -132,7 +138,8 @@ class RegisterMap:
     windows : tuple of Window
         The windows ``send`` and ``receive``, and where tables can be loaded the window of images.
     quarter_bits : int
-        Bits of the number of a bus word within a quarter. It consists of node, flit and part.
+        Bits of the number of a bus word within a quarter. It consists of node, flit, and part: the
+        number of a bus word in its flit.
     flit_bits : int
         Bits of the field ``flit`` of an address, which numbers the flits of one node.
     parts : int
@@ -140,6 +147,8 @@ class RegisterMap:
 
     Examples
     --------
+    A flit of 48 bits takes two bus words, that is, 8 bytes. A node sends 4 flits, and receives 16.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2x2", "allgather"), max_flits=4)
     >>> fabric = tf.Fabric(program, width=48, bus="axi-lite")
@@ -158,7 +167,7 @@ class RegisterMap:
 
     @property
     def address_bits(self) -> int:
-        """Bits of an address that counts bus words, not bytes: two for the quarter and the rest."""
+        """Bits of an address that counts bus words; its two highest bits select the quarter."""
         return self.quarter_bits + 2
 
     @property
@@ -168,12 +177,12 @@ class RegisterMap:
 
     @property
     def flit_bytes(self) -> int:
-        """Bytes from the beginning of a flit in a window to the beginning of the next flit."""
+        """Bytes from one flit to the next in a window: a power of two, 4 or more."""
         return BYTES << self.word_select_bits
 
     @property
     def word_select_bits(self) -> int:
-        """Bits of the field ``part`` of an address, which numbers the bus words of one flit."""
+        """Address bits that select one of the bus words of a flit; 0 if a flit is one bus word."""
         return (self.parts - 1).bit_length()
 
     def register(self, name: str) -> Register:

@@ -15,10 +15,10 @@ __all__ = ["Traffic"]
 
 
 class Traffic(ABC):
-    """The words of some runs, with the drivers that send and receive them at the ports of nodes.
+    """The words of some runs, and the code that sends and receives them at ports of nodes.
 
-    The two methods are the drivers. Each returns a log: the received words, as they arrived. Each
-    raises `WorkFailed` if words are still missing at the end.
+    There is a method for each simulator: Amaranth's, and a compiled model. Each returns a log: the
+    received words, as they arrived. Each raises `WorkFailed` if words are still missing at the end.
     """
 
     @abstractmethod

@@ -124,9 +124,10 @@ def _repeat_in_groups(schedule: Lifted, part: Picture) -> Picture:
 
 
 def _copies_in_groups(stroke: Stroke, groups: Groups) -> list[Stroke]:
-    """Return a copy of a stroke, drawn in one group of nodes, for each of `groups`.
+    """Return the line of a path in one group of nodes, copied to each of `groups`.
 
-    The stroke is given by positions and ports in the torus of its group.
+    The stroke (this line) is given by the positions and ports of its nodes in the torus of its
+    group.
     """
     ports = groups.port_in_topology[list(stroke.ports)].tolist()
     starts = groups.members[:, stroke.node].tolist()

@@ -108,10 +108,9 @@ def _read_player_file(name: str) -> str:
 
 
 def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
-    """Return the data of the page as JSON values.
+    """Return the data of the page as JSON values: nodes, links, blocks and rounds, by name.
 
-    The nodes are those of the topology of `program`. With `boards`, the layout has a frame around
-    each board.
+    The network and the schedule are those of `program`. With `boards`, each board gets a frame.
     """
     schedule, topology = program.schedule, program.topology
     layout = layout_of(topology, root=schedule.collective.root or 0)
@@ -147,9 +146,10 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
 
 
 def _block_rows(program: Program) -> list[list[int]]:
-    """Return a list [origin, destination, chunk] for each block, group by group.
+    """Return [origin, destination, chunk] for each block of a program.
 
-    The destination is -1 in collectives in which an origin has one message for all nodes.
+    If the collective runs in groups of nodes, the blocks of a group follow each other. The
+    destination is -1 in collectives in which an origin has one message for all nodes.
     """
     blocks = program.blocks
     ids, members = np.arange(blocks.n_blocks), blocks.groups.members

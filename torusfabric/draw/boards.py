@@ -45,6 +45,8 @@ def with_boards(layout: NodeLayout, boards: Boards) -> NodeLayout:
 
     Examples
     --------
+    Two frames; a bar on each of four links, and two on each of the four that wrap around:
+
     >>> from torusfabric.draw.layout import torus_layout
     >>> from torusfabric.topology import Torus
     >>> torus = Torus(4, 4)
@@ -92,7 +94,9 @@ def _split_at_gaps(values: np.ndarray) -> list[np.ndarray]:
 
 
 def _link_bars(layout: NodeLayout, boards: Boards) -> Iterator[Region]:
-    """Yield the bars across links between boards: one on each line, and one on each stub.
+    """Yield a bar across each link between boards, as a small rectangle.
+
+    A link that is drawn as two stubs (short lines) has a bar on each.
 
     `layout` has the positions of the nodes, and `boards` the board of each node.
     """

@@ -67,7 +67,7 @@ class PanelPainter:
         return [self._origin + HOP_PIXELS * point for point in points]
 
     def paint(self) -> None:
-        """Paint regions, captions, links, strokes and nodes, from back to front."""
+        """Paint areas, captions, links, paths (strokes) and nodes, from back to front."""
         for region in self._layout.regions:
             self._svg.add_areas(
                 [self._to_pixels(region.corners.T)],
@@ -84,7 +84,7 @@ class PanelPainter:
         self._paint_nodes()
 
     def _paint_links(self) -> None:
-        """Paint the links of the network, each once, behind all strokes."""
+        """Paint the links of the network, each once."""
         layout, lines = self._layout, []
         for node, port in layout.drawn_links.tolist():
             place = layout.positions[:, node]
@@ -93,7 +93,7 @@ class PanelPainter:
         self._svg.add_lines(lines, stroke=LINK, stroke_width=1)
 
     def _paint_strokes(self) -> None:
-        """Paint the strokes with a white rim, in one SVG path for each colour and width."""
+        """Paint the lines of paths with a white rim, in one SVG path for each colour and width."""
         groups: dict[tuple[str, float], tuple[list[list[np.ndarray]], list[list[np.ndarray]]]] = {}
         for stroke in self._panel.strokes:
             if stroke.grows:
@@ -112,7 +112,7 @@ class PanelPainter:
             self._svg.add_areas(tips, fill=colour)
 
     def _paint_growing(self, stroke: Stroke, begin: float, end: float) -> None:
-        """Paint a stroke that grows from second `begin` to second `end` of the animation."""
+        """Paint the line of a path that grows from second `begin` to second `end`."""
         assert self._panel.film is not None
         moments = (0, begin, end, self._panel.film.seconds)
         style: Style = {"stroke": stroke.colour, "stroke_width": stroke.width}
@@ -205,10 +205,11 @@ class PanelPainter:
         ]
 
     def _start_point(self, node: int, port: int, offset: float, *, bent: bool) -> np.ndarray:
-        """Return the point near the rim of `node` at which a stroke through `port` begins.
+        """Return the point near the rim of a node at which the line of a path begins.
 
-        A `bent` stroke has several hops; it begins 0.4 radii to the right of the middle of the
-        link, whatever the `offset`. A stroke of one hop begins `offset` hops to the right.
+        The path leaves `node` by `port`. If it has several hops (`bent`), the line begins 0.4 radii
+        to the right of the middle of the link, whatever the `offset`. The line of one hop begins
+        `offset` hops to the right.
         """
         if bent:
             return self._point_beside(node, port, 0.4 * RADIUS, 0.9 * RADIUS)
@@ -217,10 +218,10 @@ class PanelPainter:
     def _end_point(
         self, node: int, back: int, offset: float, *, bent: bool, arrow: bool
     ) -> np.ndarray:
-        """Return the point at the rim of `node`, the last of a stroke, at which the stroke ends.
+        """Return the point at the rim of a node at which the line of a path ends.
 
-        The stroke arrives through the port `back`. `offset` and `bent` are those of `_start_point`;
-        with `arrow`, the point is slightly outside the rim.
+        The path arrives at `node` through the port `back`. `offset` and `bent` are those of
+        `_start_point`; with `arrow`, the point is slightly outside the rim.
         """
         rim = RADIUS + 0.03 * arrow
         if bent:
@@ -242,7 +243,10 @@ class PanelPainter:
         return self._to_pixels([end, base + 0.48 * size * aside, base - 0.48 * size * aside])
 
     def _paint_nodes(self) -> None:
-        """Paint the nodes and their numbers; ghosts are smaller and pale."""
+        """Paint the nodes and their numbers.
+
+        Ghosts, second pictures of a neighbour at the end of a path, are smaller and pale.
+        """
         ring: Style = {"stroke": "#5f6368", "stroke_width": 0.8}
         film = self._panel.film
         for node, place in enumerate(self._positions):
@@ -266,7 +270,7 @@ class PanelPainter:
     def _paint_disc(
         self, node: int, place: np.ndarray, radius: float, ink: str, style: Style, turns: str = ""
     ) -> None:
-        """Paint the disc of a node or a ghost, with the number of the node.
+        """Paint the disc of a node, or of a second picture of it (ghost), with its number.
 
         `place` is the centre and `radius` the radius of the disc, both in hops. `ink` is the colour
         of the number, `style` has the SVG attributes of the disc, and `turns` is an SVG element

@@ -15,7 +15,11 @@ __all__ = ["draw_cycles", "number_cycles"]
 
 
 def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
-    """Return the picture of a pattern: thick lines for cycles, thin arrows for copies."""
+    """Return the picture of a pattern: thick lines for cycles, thin arrows for copies.
+
+    Each arc always carries on the words of one other arc, so arcs form cycles. Copies of the words
+    also go to nodes beside a cycle.
+    """
     topology = schedule.topology
     number, on_cycle, count = number_cycles(schedule)
     colours = [COLOURS[k % len(COLOURS)] for k in range(count)] + [GREY]
@@ -46,9 +50,10 @@ def draw_cycles(schedule: Pattern | SumPattern) -> Picture:
 
 
 def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray, int]:
-    """Number the cycles of a pattern.
+    """Number the cycles of arcs along which the words of a pattern flow.
 
-    Two cycles that take the same links in opposite directions have the same number.
+    Each arc always carries on the words of one other arc, so arcs form cycles. Two cycles that take
+    the same links in opposite directions have the same number.
 
     Parameters
     ----------
@@ -58,7 +63,8 @@ def number_cycles(pattern: Pattern | SumPattern) -> tuple[np.ndarray, np.ndarray
     Returns
     -------
     number : ndarray of int, shape (nodes, ports)
-        Number of the cycle that feeds each arc, directly or by copies; -1 for none.
+        Number of the cycle whose words each arc carries, as a part of the cycle or as copies; -1
+        for none.
     on_cycle : ndarray of bool, shape (nodes, ports)
         True if the arc is part of its cycle.
     count : int

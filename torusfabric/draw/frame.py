@@ -56,7 +56,7 @@ def rounds_text(schedule: Schedule) -> str:
 
 
 def group_roots(schedule: Schedule) -> list[int]:
-    """Return the root of each group; without a root, the first node of each group."""
+    """Return the root of the collective in each group, or its first node if there is no root."""
     found: list[int] = schedule.blocks.groups.members[:, schedule.collective.root or 0].tolist()
     return found
 
@@ -106,10 +106,11 @@ def _round_length_text(schedule: Schedule) -> str:
 def make_panels(
     schedule: Schedule, sketches: Sequence[Sketch], *, centre: int | None = None
 ) -> list[Panel]:
-    """Return a panel for each sketch, with the layout of the topology.
+    """Return the drawings (panels) of the network from sketches, which have no positions yet.
 
     On an arrowhead torus, one or two sketches are drawn as arrowheads, and together once more
-    folded to a hexagon. Three or more are drawn as hexagons only.
+    folded to a hexagon. Three or more are drawn as hexagons only. On other topologies, there is a
+    panel for each sketch.
 
     Parameters
     ----------

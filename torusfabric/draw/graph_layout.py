@@ -72,7 +72,10 @@ def layout_of(
 def graph_layout(
     topology: Topology, *, centre: int | None = None, in_one_row: bool = False
 ) -> NodeLayout:
-    """Return the layout of a topology: a circle, a grid or springs, see the module docstring.
+    """Return the layout of a topology that is neither a torus nor an arrowhead torus.
+
+    Nodes are on a circle, on a grid, or where springs in place of the links are in balance; the
+    mathematical group of the topology decides.
 
     Parameters
     ----------
@@ -152,7 +155,7 @@ def _first_link_mask(topology: Topology) -> BoolArray:
     """Return a mask of the arcs to draw as lines, shape (nodes, ports).
 
     If two nodes have several links between them, only the arcs of the first link are True; the
-    other links are drawn as stubs.
+    other links are drawn as stubs, short lines at both ends.
     """
     nodes, ports = topology.nodes, topology.ports
     here = np.repeat(np.arange(nodes), ports)

@@ -70,8 +70,9 @@ class NodeLayout:
     captions : tuple of Caption
         Texts in the picture.
     ghosts : bool
-        True to draw a *ghost* for a path of a single hop that is no line: a second, pale picture of
-        the neighbour one step away. False to draw stubs.
+        True to draw a path of one hop whose ends are not side by side, such as over a wrap-around
+        link, to a *ghost*: a second, pale picture of the neighbour. False to draw two short lines
+        (stubs).
     """
 
     topology: Topology
@@ -83,23 +84,26 @@ class NodeLayout:
 
     @cached_property
     def is_line(self) -> np.ndarray:
-        """True for each port whose link is drawn as a line, a bool array (nodes, ports)."""
+        """True for each port whose link is drawn as one line, a bool array of shape (nodes, ports).
+
+        Any other link is drawn as a stub, a short line, at either end.
+        """
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps
         return np.asarray((np.hypot(*gap) < 1e-6) & self.topology.linked)
 
     @cached_property
     def hop_vectors(self) -> np.ndarray:
-        """Vector of one hop along each port of each node, a float array (nodes, ports, 2)."""
+        """Vector in the picture of one hop along each port, an array of shape (nodes, ports, 2)."""
         shape = 2, self.topology.nodes, self.topology.ports
         return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
 
     @cached_property
     def link_end_directions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Directions of all ends of links at a node, out-ports and in-ports.
+        """Directions in which links leave and reach each node in the picture.
 
-        With links in both directions the ends are the ports. With one-way links the in-ports are
-        further ends after the out-ports.
+        With links in both directions, the ends of links at a node are its ports. With one-way
+        links, a node has twice as many ends: first the out-ports, then the in-ports.
 
         Returns
         -------
@@ -116,10 +120,10 @@ class NodeLayout:
 
     @cached_property
     def drawn_links(self) -> np.ndarray:
-        """Lines and stubs to draw, an array of pairs (node, port).
+        """Lines to draw for links, an array of pairs (node, port): each line begins at this port.
 
-        A link that is drawn as a line has one pair, a link that is drawn as two stubs has two. If
-        some link goes one way only, each arc has a pair.
+        A link that is drawn as one line has one pair, a link that is drawn as two stubs (short
+        lines) has two. If some link goes one way only, each arc has a pair.
         """
         if self.topology.backwards is not self.topology:
             return np.argwhere(self.topology.linked)
@@ -176,6 +180,8 @@ def grid_positions(
 ) -> tuple[np.ndarray, tuple[Caption, ...]]:
     """Return the positions of nodes in a grid, and the captions of its layers.
 
+    A layer has all nodes with equal coordinates on all axes except the last two.
+
     Parameters
     ----------
     sides : tuple of int
@@ -185,7 +191,8 @@ def grid_positions(
     centre : int, optional
         The node to draw in the middle.
     in_one_row : bool
-        True to place the layers of a grid of three axes side by side.
+        True to place the layers of a grid of three axes side by side. By default, layers form a
+        grid, too.
 
     Returns
     -------
@@ -235,7 +242,9 @@ def axis_directions(axes: int) -> np.ndarray:
 def _layer_captions(
     layer: np.ndarray, corner: np.ndarray, lead: np.ndarray, columns: int
 ) -> tuple[Caption, ...]:
-    """Return a caption above each layer: the coordinates that its nodes share.
+    """Return a caption above each layer, such as "(1,·,·)": the coordinates that its nodes share.
+
+    A layer has all nodes with equal coordinates on all axes except the last two.
 
     Parameters
     ----------
@@ -266,10 +275,11 @@ def _lattice_to_plane(points: np.ndarray) -> np.ndarray:
 
 
 def _pictogram_triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the nine triangles of the paper's pictogram: three heads, and six of the hexagon.
+    """Return the triangles of the paper's picture of an arrowhead torus, as arrays of corners.
 
-    The corners of the triangle around the arrowhead are `side` = 2^n hops from the middle. The
-    hexagon in the middle has two thirds of its area, which is the area of all nodes.
+    They are the three triangles (heads) at the corners of a large triangle, and the six triangles
+    (sectors) of the hexagon in its middle. The corners of the large triangle are `side` = 2^n hops
+    from the middle. The hexagon has two thirds of its area, which is the area of all nodes.
     """
     middle = np.zeros((2, 1))
     corners = _lattice_to_plane(
@@ -283,9 +293,10 @@ def _pictogram_triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray
 
 
 def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> NodeLayout:
-    """Return the layout of an arrowhead torus by its construction (figure 2b of the paper).
+    """Return the layout of an arrowhead torus as a large triangle (figure 2b of the paper).
 
-    An arrowhead of order n consists of four arrowheads of order n - 1.
+    An arrowhead of order n consists of four arrowheads of order n - 1. The three at the corners of
+    the triangle are its heads T1 to T3.
 
     Parameters
     ----------
@@ -315,9 +326,9 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
 def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
     """Return the layout of an arrowhead torus as a hexagon without holes (figure 2c of the paper).
 
-    Each of the three heads T1 to T3 is moved by 2^n hops, from outside the hexagon into the holes
-    at its opposite side: the sector U1 to U3 of the same number. The torus stays the same, because
-    2^n hops in one direction lead back to the first node.
+    As a triangle, the arrowhead has heads T1 to T3 outside of this hexagon, and holes within it.
+    Each head is moved by 2^n hops into the holes at the opposite side of the hexagon, U1 to U3. The
+    torus stays the same, because 2^n hops in one direction lead back to the first node.
 
     Parameters
     ----------
@@ -346,10 +357,10 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
 
 
 def _corner_captions(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
-    """Return the captions of an arrowhead, each outside its triangle.
+    """Return the captions T1 to T3 or U1 to U3 of the parts of an arrowhead torus.
 
-    The triangles are the heads, with captions T1 to T3 (`letter` T), or the sectors of the hexagon
-    into which heads are moved, with captions U1 to U3.
+    Each caption is placed outside of its triangle. With `letter` T, `triangles` has the corners of
+    the triangular picture; with U, the parts of the hexagonal picture into which they are moved.
     """
     captions = []
     for k, triangle in enumerate(triangles, 1):

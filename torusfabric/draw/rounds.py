@@ -62,7 +62,8 @@ def draw_rounds(schedule: Schedule) -> Picture:
 def draw_forests(schedule: Schedule) -> Picture:
     """Return a picture of a broadcast with a panel for each half of the message.
 
-    A panel has all rounds: paths of early rounds are drawn farther from the links.
+    Nodes and paths have the colour of their round. A panel has the paths of all rounds; those of
+    early rounds are farther from the links. A message of one chunk has a single panel.
     """
     topology, colours = schedule.topology, _round_colours(schedule)
     fills = [WHITE] * topology.nodes

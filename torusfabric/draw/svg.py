@@ -107,7 +107,11 @@ class Svg:
             self.add_element("path", d="".join(map(_path_data, lines)), fill="none", **attributes)
 
     def add_growing_line(self, line: Sequence[Point], change: str, **attributes: Value) -> None:
-        """Add an open line that grows with time; `change` animates the offset of its dash."""
+        """Add an open line that grows with time.
+
+        `change` is the ``<animate>`` element for its attribute ``stroke-dashoffset``, which goes
+        from 1 (nothing is visible) to 0.
+        """
         style = {"fill": "none", "pathLength": "1", "stroke_dasharray": "1 1", **attributes}
         written = _attribute_text({"d": _path_data(line), **style, "stroke_dashoffset": "1"})
         self._shapes.append(f"<path{written}>{change}</path>")

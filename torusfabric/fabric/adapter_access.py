@@ -19,7 +19,10 @@ __all__ = ["options_by_adapter", "select_adapter", "all_adapter_options", "read_
 
 
 def options_by_adapter(command: str) -> Iterator[tuple[Adapter, list[AdapterOptions]]]:
-    """Yield each adapter with the list, perhaps empty, of the options that it adds to a command."""
+    """Yield, for each adapter, a pair: the adapter, and the options that it adds to `command`.
+
+    The list of options may be empty.
+    """
     for adapter in ADAPTERS:
         yield adapter, [options for options in adapter.options if command in options.commands]
 
@@ -51,6 +54,8 @@ def select_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
     Examples
     --------
+    The option ``width`` belongs to no adapter, so none is selected.
+
     >>> select_adapter("simulate", ["width"]) is None
     True
     """
@@ -67,7 +72,7 @@ def select_adapter(command: str, given: Collection[str]) -> Adapter | None:
 
 
 def read_system(fabric: Any, manifest: Mapping[str, Any]) -> System | None:
-    """Return the fabric together with its adapter (a `System`), as a manifest describes it.
+    """Return the `System` that a manifest describes: a fabric, completed by an adapter.
 
     The result is None if the manifest names no adapter.
 

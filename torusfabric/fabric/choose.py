@@ -34,7 +34,6 @@ from ..toolchain.progress import progress_bar
 from ..toolchain.reading import split_file_names
 from ..topology import (
     Topology,
-    check_supports_any_root,
     equal_links_as_text,
     parse_topology,
     shared_network,
@@ -58,13 +57,13 @@ class ModeChoice:
     Parameters
     ----------
     schedule : Schedule
-        The only schedule of the mode, or the last of its forms.
+        The only schedule of the mode; with several forms, the one for the longest messages.
     name : str
         Path of the schedule file, or name of the collective.
     selection : Selection, optional
-        The resolved selection: algorithm and options are decided, so planning it again gives the
-        same schedule. If the mode has several forms, this is the selection of the user. None for a
-        file.
+        Topology, collective, algorithm and options, all decided, so that planning them again gives
+        the same schedule. If the mode has several forms, this is the selection of the user instead.
+        None for a file.
     asked : Selection, optional
         The selection of the user, in which algorithm and options may be open. None for a file.
     root : {"any"} or None
@@ -86,29 +85,32 @@ class ModeChoice:
 
     @property
     def latency_steps(self) -> int | None:
-        """Least steps from the arrival of a block at a node to its departure; None for a file."""
+        """Least steps from a block's arrival at a node until it may leave; None for a file."""
         return None if self.selection is None else self.selection.options.latency
 
     @property
     def schedules_to_compile(self) -> Schedule | tuple[Schedule, ...]:
-        """The argument for `compile`: all forms, or the only schedule."""
+        """All forms of the mode, or its only schedule: the argument of `torusfabric.compile`."""
         return self.forms or self.schedule
 
 
 class PlanPurpose(NamedTuple):
-    """The purpose of the schedules, by which open algorithms and options are decided.
+    """The use of the schedules that are planned, such as the length of messages.
+
+    If a user leaves the algorithm or an option open, it is decided by this use.
 
     Parameters
     ----------
     flits : int, optional
-        Flits of a message. An algorithm or latency that the user left open is the best for this
-        length.
+        Flits of a message. If the user left the algorithm open, the quickest for this length is
+        chosen.
     any_length : bool
         True if each run chooses a length of 1 to `flits` flits.
     with_forms : bool
         True if messages of different lengths may have different schedules.
     any_root : bool
-        True if the root may be left open; the schedule is then for node 0.
+        True if the user may leave the root to each run (``--root any``). The schedule is then
+        planned for root 0.
     room : Room, optional
         Sizes of the loadable tables of the existing fabric into which the schedules are to be
         loaded.
@@ -136,8 +138,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     spec : FabricSpec
         The user's choices, with one or several collectives or files.
     purpose : PlanPurpose
-        The purpose of the schedules. With several modes each run chooses its message length,
-        whatever ``purpose.any_length`` says.
+        The use of the schedules, by which open choices are decided. With several modes each run
+        chooses its message length, also if ``purpose.any_length`` is False.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanPurpose) -> Mod
     mode : str or None
         Number or name of the mode; None if the fabric has a single mode.
     purpose : PlanPurpose
-        The purpose of the schedule.
+        The use of the schedule, by which open choices are decided.
 
     Raises
     ------
@@ -189,7 +191,8 @@ def choose_mode(spec: FabricSpec, mode: str | None, purpose: PlanPurpose) -> Mod
 def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     """Split the choices of a fabric into one `FabricSpec` for each mode.
 
-    The root is kept for modes with a rooted collective, and removed from the others.
+    ``allgather,broadcast`` becomes two specifications with one collective each. The root is kept
+    for collectives that have a root, such as a broadcast, and removed from the others.
 
     Parameters
     ----------
@@ -200,7 +203,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     ------
     InputError
         If there are more than `MOST_MODES` modes, ``--algorithm`` is given for several modes, or
-        ``--root`` is given and no mode has a rooted collective.
+        ``--root`` is given and no collective has a root.
     """
     name = "collective" if spec.plan is None else "plan"
     parts = split_names(spec.collective or "") if spec.plan is None else split_file_names(spec.plan)
@@ -216,7 +219,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "--algorithm is for a single collective; of several, each names its own, for example "
             f"{first}:{spec.algorithm}"
         )
-    if spec.plan is None and "@" in spec.collective:
+    if spec.plan is None and any("@" in part and "{" not in part for part in parts):
         spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
     if spec.root is None:
         return [spec.replace(**{name: part}) for part in parts]
@@ -238,7 +241,8 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
 def _mode_names(spec: FabricSpec) -> Iterator[str]:
     """Yield the two names of a mode: the word that selected it, and the name of its collective.
 
-    `spec` has the choices for this mode alone.
+    For ``allgather:matching`` they are ``allgather:matching`` and ``allgather``; for a schedule
+    file, the path and the collective. `spec` has the choices for this mode alone.
     """
     if spec.plan is not None:
         yield spec.plan
@@ -249,9 +253,10 @@ def _mode_names(spec: FabricSpec) -> Iterator[str]:
 
 
 def _mode_number(mode: str | None, names: list[list[str]]) -> int:
-    """Return the number of a mode that the user gives by number or by name, as `mode`.
+    """Return the number of the mode that the user means by `mode`, a number or a name.
 
-    `names` has the names of each mode, by the number of the mode.
+    `names` has two names for each mode: the word that selected it, such as ``allgather:matching``,
+    and its collective. `InputError` is raised if no mode, or more than one, has the name.
     """
     if mode is not None and re.fullmatch(r"[0-9]{1,9}", mode) and int(mode) < len(names):
         return int(mode)
@@ -272,8 +277,8 @@ def _mode_number(mode: str | None, names: list[list[str]]) -> int:
 def _choose_schedule(spec: FabricSpec, purpose: PlanPurpose) -> ModeChoice:
     """Plan one mode, or read its schedule file.
 
-    `spec` has the choices for this mode alone. By `purpose`, open algorithms and options are
-    decided.
+    `spec` has the choices for this mode alone. If they leave the algorithm or options open,
+    `purpose` decides them, such as the length of messages.
     """
     flits, any_length, any_root = purpose.flits, purpose.any_length, purpose.any_root
     path = schedule_path(spec, any_root=any_root)
@@ -313,7 +318,7 @@ def _choose_forms(
     spec: FabricSpec,
     room: Room | None,
 ) -> ModeChoice:
-    """Choose the forms of a mode for messages of 1 to `flits` flits.
+    """Plan the schedules (forms) of a mode for messages of 1 to `flits` flits.
 
     `selection` has the topology, the collective and the options of the mode, and `spec` all choices
     of the user for it. `root` is "any" if each run chooses the root. With ``--tables ram`` only
@@ -345,14 +350,14 @@ def _choose_forms(
 
 
 def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = False) -> str | None:
-    """Return the path of the schedule file, or None if topology and collective are given.
+    """Return the path in ``--plan``, or None if the user gives topology and collective instead.
 
     Parameters
     ----------
     spec : FabricSpec
         The choices of the user.
     any_root : bool
-        True if ``--root any`` may stand beside a file.
+        True if ``--root any`` may be combined with a file.
     several : bool
         True if the result may be several paths, separated by commas.
 
@@ -360,7 +365,7 @@ def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = F
     ------
     InputError
         If neither a file nor topology and collective are given, there are several files and
-        `several` is False, or ``--root`` stands beside a file.
+        `several` is False, or ``--root`` is combined with a file.
     """
     path: str | None = spec.plan
     if path is None:
@@ -383,7 +388,7 @@ def schedule_path(spec: FabricSpec, *, any_root: bool = False, several: bool = F
 
 
 def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
-    """Return the topology, the collective and the options of one mode.
+    """Return the selection of one mode: its topology, collective and options, as objects.
 
     Parameters
     ----------
@@ -434,7 +439,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         **cast(PlanOptions, options),
     )
     if spec.root == "any":
-        check_supports_any_root(selection.topology)
+        selection.collective.check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
         operators = operators_of_spec(spec, selection.collective)
@@ -442,7 +447,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
 
 
 def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
-    """Return the beat for which to plan a mode: the flits that a port moves in a cycle.
+    """Return the beat for which to plan a mode: the flits of a word of a stream or host port.
 
     `spec` has the choices of the user, and `selection` the topology and the collective of the mode.
     """
@@ -458,7 +463,11 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
 
 
 def _check_open_root(collective: Collective) -> None:
-    """Check that each run may choose the root of a collective: it is rooted, and at node 0."""
+    """Check that each run may choose the root: the collective has a root, which is node 0 here.
+
+    Schedules for other roots are translations of the schedule for root 0. Otherwise raise
+    `InputError`.
+    """
     if not collective.rooted:
         raise InputError(
             f"Root any needs a broadcast, scatter, gather or reduce, not {collective.kind}; leave "

@@ -38,7 +38,7 @@ MOST_TIMEOUT = 2**32 - 1
 
 
 class Top(Choice):
-    """The signals between a fabric and its user: a host port, ports at each node, or streams."""
+    """The option ``top``: a fabric has a host port, plain ports at each node, or streams."""
 
     #: One memory-mapped port serves all nodes.
     HOST = "host"
@@ -149,6 +149,9 @@ class Fabric(rtl.Fabric):
 
     Examples
     --------
+    The fabric has six nodes, and a word can be read at the host port 14 clock edges after its
+    address.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(2, 3), "allgather"))
     >>> fabric = tf.Fabric(program, width=8)
@@ -184,7 +187,7 @@ class Fabric(rtl.Fabric):
             self.node = self._node_ports()
 
     def _build_front(self) -> Front:
-        """Build the front that `top`, `bus` and `tables` select, and with it the core."""
+        """Build core and ports, by the class that `top`, `bus` and `tables` select."""
         given, program = self._given, self._given_program
         top, tables = Top(given["top"]), given["tables"]
         width = require_width(given["width"], program.operators)
@@ -216,12 +219,14 @@ class Fabric(rtl.Fabric):
 
     @classmethod
     def holding(cls, image: Any, *, bus: str | None = None, empty: bool = False) -> Fabric:
-        """Return the fabric for an image, whose tables hold the image or, if `empty`, nothing.
+        """Return a fabric with loadable tables of the sizes that an image was made for.
+
+        After a reset the tables hold the image or, if `empty`, nothing.
 
         Parameters
         ----------
         image : Image
-            The image, whose room gives the sizes of the tables.
+            The image; it contains the sizes of the tables for which it was made.
         bus : {"wishbone", "axi-lite", "axi4"}, optional
             Bus through which a processor reaches the fabric.
         empty : bool
@@ -252,19 +257,22 @@ class Fabric(rtl.Fabric):
         return self.tables.image
 
     def behind(self, bus: str | None) -> Fabric:
-        """Return a fabric with the same program, width, top and tables behind another bus, or none.
+        """Return a fabric with the same program, width, top and tables, but behind `bus`.
 
-        All other choices have their defaults.
+        With None it has no bus. All other choices have their defaults.
         """
         how: dict[str, Any] = {"tables": self.image, "empty": self.empty} if self.room else {}
         return type(self)(self.program, width=self.width, top=self.top, bus=bus, **how)
 
     def with_program(self, program: Program) -> Fabric:
-        """Return a fabric with the same choices and fixed tables that executes another program."""
+        """Return a fabric for another program, with the same choices but fixed tables."""
         return type(self)(program, **self._given | {"beat": self.beat, "tables": "rom"})
 
     def _node_ports(self) -> tuple[SimpleNamespace, ...]:
-        """Return the ports of each node of a core: an object with an attribute for each port."""
+        """Return, for each node of a fabric with the core top, an object with all its ports.
+
+        The ports are attributes, named without the node number: ``read_data`` for ``read_data_3``.
+        """
         found: list[dict[str, Any]] = [{} for _ in range(self.nodes)]
         for port in (*self.netlist.inputs, *self.netlist.outputs):
             name, _, node = port.rpartition("_")
@@ -274,10 +282,11 @@ class Fabric(rtl.Fabric):
 
 
 def _check_top(program: Program, top: Top, *, bus: bool, clocks: Clocks, timeout: int) -> None:
-    """Check that `top` can be combined with a program and with the other choices of the user.
+    """Check that a program and the other choices of the user are possible with `top`.
 
     `bus` is True for a fabric behind a bus. `clocks` says if the streams of nodes have the clock of
-    the fabric or clocks of their own. `timeout` is the timeout of nodes in cycles, 0 for none.
+    the fabric or clocks of their own. `timeout` is the number of cycles after which a late node is
+    reported, 0 for never.
 
     Raises
     ------

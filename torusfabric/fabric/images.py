@@ -65,11 +65,11 @@ def image(
         A fabric with ``tables="ram"``, or the path of its manifest.
     collectives : str, Schedule or sequence of them, or Program
         The collective of each mode. A name is planned by the quickest algorithm that fits the
-        tables. A pair (schedules, any_root) gives the schedules of all forms of a mode, and True if
-        each run chooses the root. A program gives its modes. All schedules are checked.
+        tables. A pair (schedules, any_root) has the schedules of all forms of a mode, and True if
+        each run chooses the root. A program stands for all of its modes. All schedules are checked.
     onto : Image, str or Path, optional
-        The image that the fabric holds. The result then loads the new modes only, while runs may
-        use the others.
+        The image that the fabric holds now. The result then has only the new modes, and can be
+        loaded while runs use the others.
     mode : int, optional
         Number of the first mode that is filled, with `onto`; by default one more than the last mode
         of `onto`.
@@ -91,6 +91,9 @@ def image(
 
     Examples
     --------
+    By the first image the fabric executes an all-to-all, which takes 19 cycles for messages of four
+    flits. An image with a scatter has 125 words; a further image adds a gather, as mode 1.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> found = tf.image(fabric, "alltoall")
@@ -124,11 +127,11 @@ def image(
 def _plan_mode(
     room: Room, one: str | Schedule | ModeRequest, root: int | str | None = None, **options: Any
 ) -> ModeRequest:
-    """Return the pair (schedules, any_root) for one mode of an image.
+    """Plan one mode of an image; return its schedules, and True if each run chooses the root.
 
-    `schedules` are the forms of the mode; `any_root` is True if each run chooses the root. `one` is
-    the collective of the mode. A schedule becomes such a pair, and a pair is returned unchanged. A
-    name is planned, with the quickest algorithms whose schedules fit the tables (`room`).
+    There is a schedule for each form of the mode. `one` is the collective of the mode: the name of
+    a collective is planned, by the quickest algorithms whose schedules fit tables of the sizes
+    `room`. A schedule is used as it is, and a pair (schedules, any_root) is returned unchanged.
     """
     if not isinstance(one, str):
         return ((one,), False) if isinstance(one, Schedule) else one
@@ -141,7 +144,11 @@ def _plan_mode(
 
 
 def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> LoadedFabric:
-    """Return the facts of a fabric for images: sizes of its tables, width, and built-in modes."""
+    """Return the facts by which images are made: sizes of the tables, width, built-in modes.
+
+    The built-in modes are those that the fabric was built with. `fabric` may be the fabric, the
+    path of its manifest, or the facts themselves.
+    """
     if isinstance(fabric, LoadedFabric):
         return fabric
     if not isinstance(fabric, rtl.Fabric):
@@ -157,10 +164,10 @@ def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> Loaded
 
 
 def image_around_faults(there: LoadedFabric, broken_links: Sequence[str] = ()) -> Image:
-    """Make an image with the modes that a fabric was built with, planned around broken links.
+    """Plan the built-in modes of a fabric again, around broken links; return them as an image.
 
-    `there` has the facts of the fabric: sizes of its tables, width, and built-in modes. Links are
-    written as for `repair`.
+    `there` has the facts of the fabric: sizes of its tables, width, and built-in modes. A link is
+    written as for `repair`, such as ``0:+1``.
     """
     around = {"broken_links": [*broken_links]}
     return image(
@@ -227,6 +234,8 @@ def repair(
 
     Examples
     --------
+    With the image the fabric works in spite of a broken link: no received word is wrong.
+
     >>> import torusfabric as tf
     >>> plan = tf.plan("3x3", "broadcast", algorithm="spanning-tree")
     >>> fabric = tf.Fabric(tf.compile(plan, max_flits=4), tables="ram")
@@ -244,7 +253,7 @@ def repair(
 def self_check(
     made: Image, engine: str = "auto", broken_links: Sequence[str] = ()
 ) -> SimulationReport:
-    """Simulate the fabric of an image: load the image, then run every mode once.
+    """Simulate an image: build a fabric for it with empty tables, load it, and run every mode once.
 
     Each run has messages of the largest length. The report of the runs is returned.
 
@@ -264,7 +273,10 @@ def self_check(
 
 
 def without_links(fabric: rtl.Fabric, broken_links: Sequence[str]) -> rtl.Fabric:
-    """Return a copy of a fabric in which the links in `broken_links` carry constant zeros."""
+    """Return a copy of a fabric in which broken links carry constant zeros, in both directions.
+
+    `broken_links` are written as for `repair`, such as ``0:+1``.
+    """
     whole, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     faulty = make_selection(whole, "allgather", broken_links=[*broken_links]).topology
     arcs = np.argwhere(whole.linked & ~faulty.linked).tolist()

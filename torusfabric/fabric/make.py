@@ -61,10 +61,11 @@ class BuiltFabric(NamedTuple):
     system: System | None = None
 
     def decided_choices(self) -> dict[str, Any]:
-        """Return the choices with everything decided that the user left open, keyed by name.
+        """Return the choices of the user with all that was left open decided, keyed by name.
 
-        A `FabricSpec` with these values makes the same fabric again, and selects no algorithm.
-        A value of None takes a choice back to its default.
+        An example is the algorithm that was selected. A `FabricSpec` with these values makes the
+        same fabric again, without a selection of algorithms. The value None stands for the default
+        of a choice.
         """
         first, *others = self.chosen
         spec = self.spec
@@ -93,11 +94,11 @@ class BuiltFabric(NamedTuple):
 
 
 def _mode_word(one: ModeChoice, network: Topology) -> str:
-    """Return the word that selects a mode: collective, algorithm if decided, broken links.
+    """Return the word that selects a mode on a command line, such as ``alltoall:necklace!0:+1``.
 
-    `one` is the mode with its schedule. The broken links are those that `network` does not have.
-    The algorithm stays open if it was chosen together with options. Why: options on a command line
-    hold for all modes.
+    It has the collective of `one`, its algorithm, and those of its broken links that are intact in
+    `network`, the topology of the whole fabric. If the algorithm was selected together with
+    options, the word leaves it out, because options on a command line hold for all modes.
     """
     again, asked = one.selection, one.asked
     assert again is not None
@@ -132,7 +133,7 @@ def make_with_adapter(spec: FabricSpec, adapter: Adapter) -> BuiltFabric:
     made: list[BuiltFabric] = []
 
     def make_with(**changes: object) -> Any:
-        """Make a fabric in which `changes` replace choices of the user, and append it to `made`."""
+        """Make a fabric, with `changes` in place of some choices, and append it to `made`."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 
@@ -198,7 +199,7 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> BuiltFabric:
 
 
 def _check_tables(spec: FabricSpec) -> None:
-    """Check that the choices for loadable tables are complete, and the tables can be built.
+    """Check the choices for loadable tables: that they are complete, and of possible sizes.
 
     `spec` has all choices of the user.
     """
@@ -211,9 +212,10 @@ def _check_tables(spec: FabricSpec) -> None:
 
 
 def _form_facts(mode: Mode) -> dict[str, Any]:
-    """Return the facts about the forms of a mode; {} for a mode with one form.
+    """Return a mode's forms as plain data, under the key ``forms``; {} for a mode with one form.
 
-    Each form has its least message length (``from``), algorithm, chunks and rounds.
+    Each entry of the list has the shortest message length of the form in flits (``from``), its
+    algorithm, chunks and rounds.
     """
     if not mode.has_several_ranges:
         return {}
@@ -257,11 +259,11 @@ def _compile_fabric(
 
 
 def _image_limits(spec: FabricSpec, program: Program) -> Room:
-    """Return the sizes of the tables of a fabric that is built with a program; they limit images.
+    """Return the sizes of the loadable tables of a fabric; an image must not exceed them.
 
-    `spec` has the choices about the tables. The limits admit the program itself. Out-ports can
-    select every input with ``--inputs all``. With ``--inputs COLLECTIVE,..`` they can also select
-    those inputs that programs of these collectives need.
+    `spec` has the choices about the tables. The tables have room for `program`, and out-ports can
+    select the inputs that it needs. With ``--inputs all`` they can select every input; with
+    ``--inputs COLLECTIVE,..`` also those that schedules of these collectives need.
     """
     from ..adapters.loading.fitting import choose_beat, loadable_form, loadable_modes
     from ..adapters.loading.room import room_for

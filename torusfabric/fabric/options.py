@@ -180,13 +180,16 @@ PLANNING_OPTIONS = ("topology", "collective", *options_of(ALGORITHM_TEXT, PLAN_O
 
 
 def fabric_options() -> dict[str, Option]:
-    """Return all options that describe a fabric and its adapter, keyed by attribute name."""
+    """Return all options that describe a fabric and its adapter, keyed by attribute name.
+
+    The attribute of ``--link-latency`` is ``link_latency``.
+    """
     return _own_options() | all_adapter_options()
 
 
 @cache
 def _own_options() -> dict[str, Option]:
-    """Return the options that describe a fabric without an adapter, keyed by attribute name."""
+    """Return the options that describe a fabric, but not its adapter, keyed by attribute name."""
     texts = (
         ALGORITHM_TEXT,
         PLAN_OPTIONS_TEXT,
@@ -235,7 +238,9 @@ def add_selection_arguments(
     kinds += (
         "follow the last two, as in exchange[+0,(1,2)]; @ and axes follow any that runs in all "
     )
-    kinds += "sub-tori spanned by these axes at once, as in allgather@1 or allreduce@0+2; an "
+    kinds += "sub-tori spanned by these axes at once, as in allgather@1 or allreduce@0+2; @ and "
+    kinds += "nodes in braces follow any that runs among these nodes, as in allgather@{0,1,5,9} or "
+    kinds += "allreduce@{0-7}{8-15}; an "
     kinds += "algorithm follows a colon, as in allgather:matching."
     if several:
         kinds += " Several in one fabric are separated by commas; the links that one does without "
@@ -306,7 +311,7 @@ def add_prefix_option(group: Any) -> None:
 
 
 def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
-    """Add ``--ram``, the rule that selects the kind of memory for each memory of a node.
+    """Add ``--ram``: the rule that decides which kind of FPGA memory each memory of a node becomes.
 
     Parameters
     ----------
@@ -315,7 +320,7 @@ def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, othe
     default : str or None
         Value without the option.
     otherwise : str
-        Description of this value in the help.
+        Text in the help that describes this default.
     """
     text = f"""
         --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
@@ -342,7 +347,7 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
 
 def add_run_options(group: Any) -> None:
-    """Add to `group`, a group of options, those by which a simulation drives the ports of nodes."""
+    """Add options for a simulation of streams to `group`: how often ports stall, and faults."""
     add_options(group, streams.RUNS, **SETTINGS)
 
 

@@ -49,6 +49,8 @@ class FabricSpec:
 
     Examples
     --------
+    A specification is made from keywords, turned into the words of a command, built, and simulated.
+
     >>> import torusfabric as tf
     >>> spec = tf.FabricSpec("2x2", "allgather,allreduce", width=16, max_flits=4)
     >>> spec.width, spec.top, " ".join(spec.words())
@@ -75,7 +77,7 @@ class FabricSpec:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FabricSpec:
-        """Return the choices among the parsed arguments of a command.
+        """Return the `FabricSpec` that the parsed arguments of a command contain.
 
         Parameters
         ----------
@@ -95,7 +97,7 @@ class FabricSpec:
 
     @classmethod
     def parse(cls, text: str) -> FabricSpec:
-        """Return the choices of a command line, such as ``"4x4 allgather --width 8"``.
+        """Return the `FabricSpec` for the words of a command: ``"4x4 allgather --width 8"``.
 
         Parameters
         ----------
@@ -160,7 +162,7 @@ class FabricSpec:
         return {name: getattr(self, name) for name in fabric_options()}
 
     def words(self) -> Iterator[str]:
-        """Yield the words that make these choices on a command line."""
+        """Yield the words of a command line that make these choices: ``--width``, ``16``, .."""
         for name, value in self._given.items():
             option = fabric_options()[name].names[-1]
             yield from [option] * option.startswith("-")
@@ -205,7 +207,8 @@ class _WordParser(argparse.ArgumentParser):
 def _non_default(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices in `values` that differ from their defaults, in the order of the options.
 
-    Why: two specifications are equal if these are, however the user wrote them.
+    Why: two specifications are equal if these choices are equal, even if one user wrote a default
+    and the other did not.
     """
     found = {}
     for name, option in fabric_options().items():

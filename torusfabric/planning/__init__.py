@@ -2,10 +2,9 @@
 
 1. `make_selection` reads the names and returns a `Selection`: topology, collective, options, and
    an algorithm if the user names one.
-2. `resolve` chooses the open parts of a selection: the algorithm and the latency of sums. This
-latency is the least number of steps between the arrival of a word at a node and the departure of
-the sum with this word.
-   `resolve_forms` chooses several algorithms, each for a range of message lengths.
+2. `resolve` chooses the open parts of a selection: the algorithm and the latency of sums (the least
+   number of steps between the arrival of a word at a node and the departure of the sum with this
+   word). `resolve_forms` chooses several algorithms, each for a range of message lengths.
 3. `plan_selection` returns the schedule. `plan_any_root` returns a schedule for a root that each
    run chooses.
 4. `compile` returns the program of a schedule.

@@ -1,8 +1,8 @@
 """Schedules for a root that each run chooses, and the choice between two ways to make one.
 
-*By offset*: plan for node 0. The topology looks the same from each node, so for another root a node
-takes the part of the node that has the same offset from node 0. Each node then needs memories and
-ROMs for all parts.
+*By offset*: plan for node 0. The topology looks the same from each node. So for another root, a
+node at some offset from the root does the actions of the node at this offset from node 0. Each node
+then needs memories and ROMs for the actions of all nodes.
 
 *Masked*: plan the collective that serves all roots at once, such as an alltoall for a scatter, and
 ignore all blocks but those of the actual root. If all nodes do the same in this schedule, no part
@@ -39,9 +39,12 @@ def plan_any_root(
 ) -> tuple[Selection, Schedule]:
     """Plan a collective for a root that each run chooses; the schedule is not checked.
 
-    A schedule by offset and a masked one (see the module) are planned. The result is the schedule
-    with fewer cycles; if both take the same number, the schedule with fewer LUTs by estimate. If
-    the selection has an algorithm, this algorithm plans both, or the one that it supports.
+    There are two ways, and both are planned. A schedule *by offset* is planned for root 0; for
+    another root, a node at some offset from the root does the actions of the node at this offset
+    from node 0. A *masked* schedule is that of a collective that serves every root at once, such as
+    an all-to-all for a scatter; blocks of other roots are ignored. The result is the schedule with
+    fewer cycles; among equals, the one with fewer LUTs by estimate. An algorithm in the selection
+    plans both, or the one that it supports.
 
     Parameters
     ----------
@@ -66,6 +69,8 @@ def plan_any_root(
 
     Examples
     --------
+    For short messages a schedule by offset is chosen, for long ones a masked one:
+
     >>> from torusfabric.planning import make_selection
     >>> for flits in (1, 16):
     ...     selection, schedule = plan_any_root(make_selection("4x4", "reduce"), flits=flits)
@@ -91,11 +96,11 @@ def plan_any_root(
 
 
 def selection_for_every_root(selection: Selection) -> Selection | None:
-    """Return the selection of the collective that serves every root at once.
+    """Return the selection in which every node is a root at once, or None if there is none.
 
-    An all-to-all, for example, serves every root of a scatter. The result is None if there is no
-    such collective. Without an algorithm in `selection`, the result has the algorithm
-    `TABLE_ALGORITHM`.
+    For example, the selection of a scatter becomes that of an all-to-all, a gather becomes an
+    all-gather, and a reduce an all-reduce. If `selection` has no algorithm, the result has the
+    algorithm `TABLE_ALGORITHM`.
     """
     kind = KINDS_FOR_EVERY_ROOT.get(selection.collective.kind)
     if kind is None:
@@ -106,20 +111,20 @@ def selection_for_every_root(selection: Selection) -> Selection | None:
 
 
 def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
-    """Return a masked schedule: a schedule in which only the blocks of one root count.
+    """Return a schedule for all roots as one in which only the blocks of a single root count.
 
     Parameters
     ----------
     schedule : Schedule
-        The schedule of a collective that serves every root at once.
+        The schedule of a collective that serves every root at once, such as an all-to-all.
     collective : Collective
-        The collective of one root.
+        The collective of one root, such as a scatter.
 
     Returns
     -------
     Schedule or None
-        None if `schedule` is neither a pattern nor a table. In schedules of other forms, nodes may
-        do different things, so the hardware would depend on the root.
+        The masked schedule; None if `schedule` is neither a pattern nor a table. In schedules of
+        other forms, nodes may do different things, so the hardware would depend on the root.
     """
     part = schedule.part if isinstance(schedule, Lifted) else schedule
     if not isinstance(part, Pattern | Table):
@@ -133,9 +138,10 @@ def mask_to_root(schedule: Schedule, collective: Collective) -> Schedule | None:
 
 
 def _masked_plan(selection: Selection, length: dict[str, Any]) -> tuple[Selection, Schedule] | None:
-    """Return a selection with its algorithm, and its masked schedule.
+    """Plan the collective that serves every root at once, and ignore the blocks of all other roots.
 
-    `length` has the arguments of `resolve` for the message length. The result is None if no
+    Return `selection` with its algorithm, and the schedule. `length` has the arguments of `resolve`
+    for the message length, such as ``{"flits": 16, "any_length": False}``. The result is None if no
     collective serves every root, if no algorithm is suitable, or if the schedule cannot be masked.
     """
     every = selection_for_every_root(selection)

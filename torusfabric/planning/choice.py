@@ -99,7 +99,7 @@ class Candidate(NamedTuple):
 
 
 class _CompiledCandidate(NamedTuple):
-    """A candidate with its program and its cycles.
+    """An algorithm with its options (a candidate), its compiled program, and its cycles.
 
     `cycles` is the larger of two numbers: the cycles of a run, and the cycles in which the stream
     of a node moves its messages of one run.
@@ -111,14 +111,17 @@ class _CompiledCandidate(NamedTuple):
 
 
 def _candidate_name(selection: Selection) -> str:
-    """Return the name of the candidate `selection`: its algorithm and its variant's options."""
+    """Return the algorithm of a selection and the variant's options: "spanning-tree trees=1".
+
+    A variant is a set of options that the algorithm itself proposes.
+    """
     return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
 
 
 def _variant_options(selection: Selection) -> tuple[str, ...]:
-    """Return the options of a candidate that variants of its algorithm set, such as ``trees=1``.
+    """Return the options that the algorithm of a selection proposed, such as ``("trees=1",)``.
 
-    `selection` is the candidate.
+    Options that only a user sets are left out.
     """
     options = selection.options
     short = 2  # flits of a message that may have a chunk for each flit
@@ -131,11 +134,13 @@ def _variant_options(selection: Selection) -> tuple[str, ...]:
 def _option_variants(
     selection: Selection, flits: int = 0, *, padded: bool = False
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the variants of the algorithm of a selection, for messages of `flits` flits.
+    """Return the variants of a selection's algorithm: sets of options that the algorithm proposes.
 
-    A short message is cut into chunks of one flit, in place of the variants with fewer chunks. With
-    `padded`, it is also padded to each larger number of flits that the algorithm admits as chunks.
-    ``flits=0`` stands for any length and adds no such variants.
+    Examples are ``{"trees": 1}`` and ``{"chunks": 4}``. If `flits` is small enough for the
+    algorithm, variants with up to `flits` chunks are replaced by ``{"chunks": flits}``, so that a
+    chunk is one flit. With `padded`, further variants have more chunks than flits, up to the most
+    that the algorithm accepts, and the message is padded. ``flits=0`` means messages of any length;
+    then nothing is replaced.
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
@@ -150,12 +155,12 @@ def _option_variants(
 
 
 def _packet_variants(selection: Selection) -> Iterator[Mapping[str, Any]]:
-    """Yield the best number of packets for the user's costs, as a variant; nothing without one.
+    """Yield the option ``times``, from which an algorithm computes its best number of packets.
 
-    `selection` has the algorithm and the costs. A packet is one of the equal parts of a message
-    that follow each other along a path. The variant sets the option ``times``, from which the
-    algorithm computes the number. Nothing is yielded unless the start-up time of a step is positive
-    and the algorithm has this option.
+    A packet is one of the equal parts of a message that follow each other along a path. ``times``
+    holds three constants of the user's cost model: ``beta`` (the start-up time of a step), ``tau``
+    (the time of a flit on a link) and the length of a message. Nothing is yielded if ``beta`` is 0,
+    or if the algorithm of `selection` does not have this option.
     """
     costs = selection.costs or {}
     beta, tau, length = costs.get("beta", 0), costs.get("tau", 0), costs.get("length", 1)
@@ -166,10 +171,11 @@ def _packet_variants(selection: Selection) -> Iterator[Mapping[str, Any]]:
 def suitable_selections(
     selection: Selection, flits: int = 0, *, padded: bool = False
 ) -> Iterator[Selection]:
-    """Yield the candidates of a selection: each suitable algorithm, first as it is, then variants.
+    """Yield `selection` with each suitable algorithm: with the user's options, then with variants.
 
-    Algorithms come in the order of the catalogue. A variant is left out if the user gave one of its
-    options.
+    A variant is a set of options that the algorithm proposes, such as ``trees=1``. Algorithms come
+    in the order of the catalogue, the list of all algorithms. A variant is left out if the user
+    gave one of its options.
 
     Parameters
     ----------
@@ -191,6 +197,8 @@ def suitable_selections(
     for algorithm in all_ if selection.algorithm is None else (selection.algorithm,):
         if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
+        if collective.members and not algorithm.listed_groups:
+            continue
         of_this = replace(selection, algorithm=algorithm)
         given = {*asked.given(), *(["latency"] * selection.any_latency)}
         for variant in ({}, *_option_variants(of_this, flits, padded=padded)):
@@ -201,7 +209,11 @@ def suitable_selections(
 
 
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
-    """Choose the algorithm for long messages, by the rule for no length in the module docstring.
+    """Choose the algorithm for long messages, by the message times of its schedule.
+
+    The choice is the first suitable algorithm of the catalogue whose message times exceed the lower
+    bound of all schedules by at most a tolerance (10 % or 3 %, see `_time_tolerance`). If no
+    algorithm is within the tolerance, the choice is the one with the fewest message times.
 
     Parameters
     ----------
@@ -247,9 +259,12 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
 
 
 def choose_by_model(selection: Selection, costs: Costs) -> Selection:
-    """Choose the candidate with the least time in the papers' cost model.
+    """Choose the algorithm and the options whose schedule takes the least time in the cost model.
 
-    Among candidates with equal times, the choice is the first in the order of the catalogue.
+    The cost model of the papers gives each step or round a start-up time, each hop a delay, and
+    each unit of data a time on a link. Among equal times, the first in the order of the catalogue
+    wins. The result is `selection` with the algorithm, the options, the schedule and the reason
+    (`why`).
 
     Parameters
     ----------
@@ -260,6 +275,8 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
 
     Examples
     --------
+    The algorithm max-flow is chosen. The reason lists its time, then the times of the others:
+
     >>> costs = {"alpha": 1000, "beta": 1000, "tau": 1}
     >>> print(choose_by_model(make_selection("8x8", "broadcast"), costs).why)
     a time of 3003; spanning-tree 36009/4, spanning-tree trees=1 8008, diagonal 4004, necklace 8008
@@ -284,11 +301,11 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
 
 
 def _time_tolerance(selection: Selection) -> Fraction:
-    """Return the tolerance of `choose_by_times`, 1/10 or 3/100; see the module.
+    """Return the tolerance of `choose_by_times` for the topology and collective of a selection.
 
-    An algorithm is accepted for the topology and collective of `selection` if its message times
-    exceed the lower bound by at most this part of the bound. The larger tolerance admits algorithms
-    with smaller hardware.
+    An algorithm is accepted if its message times exceed the lower bound by at most this part of the
+    bound: 1/10 on tori, and for an all-to-all or an exchange on networks whose nodes differ; 3/100
+    otherwise. The larger tolerance admits algorithms with smaller hardware.
     """
     torus = isinstance(selection.topology, Torus) or selection.collective.axes is not None
     exchange = selection.collective.from_each and selection.collective.personal
@@ -297,10 +314,10 @@ def _time_tolerance(selection: Selection) -> Fraction:
 
 
 def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
-    """Yield the candidates of a selection for long messages.
+    """Yield a selection with each algorithm to try for long messages.
 
     First come all suitable algorithms with the options of the user. If the topology is no torus,
-    the variants that choose the number of chunks follow.
+    the algorithms follow again, with each number of chunks that they propose.
     """
     variants = []
     for one in suitable_selections(selection):
@@ -315,7 +332,12 @@ def _long_message_candidates(selection: Selection) -> Iterator[Selection]:
 def choose_by_cycles(
     selection: Selection, flits: int, *, any_length: bool = False, root: str | None = None
 ) -> Selection:
-    """Choose the algorithm with the fewest cycles, by the rule for L flits in the module docstring.
+    """Choose the algorithm whose program takes the fewest cycles, or nearly so with fewer LUTs.
+
+    Each suitable algorithm is planned and compiled for messages of `flits` flits. Among the
+    schedules that take at most 3 % more cycles than the quickest, the choice has the fewest LUTs by
+    estimate. A schedule is left out if another one of these takes fewer cycles even for messages of
+    one more flit.
 
     Parameters
     ----------
@@ -335,6 +357,8 @@ def choose_by_cycles(
 
     Examples
     --------
+    The reason (`why`) lists the cycles of the choice, then the cycles of the others:
+
     >>> for flits in (1, 64):
     ...     print(choose_by_cycles(make_selection("8x8", "broadcast"), flits).why)
     13 cycles for 1 flit; spanning-tree 14, max-flow 23, diagonal 19, necklace 13
@@ -356,16 +380,18 @@ def choose_by_cycles(
 def _fewest_luts(
     tried: Sequence[_CompiledCandidate], flits: int | None, root: str | None
 ) -> _CompiledCandidate:
-    """Return the near schedule with the fewest LUTs by estimate; see the module for "near".
+    """Return, among the candidates with nearly the fewest cycles, the one with the fewest LUTs.
+
+    Candidates count that take at most 3 % more cycles than the quickest. LUTs are estimated.
 
     Parameters
     ----------
     tried : sequence of _CompiledCandidate
         All candidates.
     flits : int or None
-        Flits L of a message. A near schedule is left out if another one takes fewer cycles even for
-        L + 1 flits than this one takes for L flits. None if each run chooses its message length;
-        then no schedule is left out.
+        Flits L of a message. A candidate is left out if another one takes fewer cycles for L + 1
+        flits than this one for L flits. None if each run chooses its message length; then none is
+        left out.
     root : {"any"} or None
         ``"any"`` if each run chooses its root.
     """
@@ -389,11 +415,11 @@ def _fewest_luts(
 
 
 def _cycles_at_length(tried: _CompiledCandidate, flits: int, root: str | None) -> int:
-    """Return the cycles of the schedule of a candidate for messages of `flits` flits.
+    """Return the cycles that the schedule of `tried` takes for messages of `flits` flits.
 
-    The schedule of the candidate, `tried`, is compiled again, unless messages of this length have
-    blocks of the same length as those for which the candidate was compiled. `root` is "any" if each
-    run chooses its root.
+    The known cycles are returned if the blocks have the same number of flits as in the compiled
+    program. Otherwise the schedule is compiled for this length. `root` is "any" if each run chooses
+    its root.
     """
     from ..program import compile
     from ..program.mode import block_flits
@@ -413,14 +439,14 @@ def _compile_candidates(
     root: str | None = None,
     prune: bool = True,
 ) -> Iterator[_CompiledCandidate]:
-    """Yield each candidate of a selection with its program and cycles.
+    """Yield each suitable algorithm, in each of its variants, with its program and cycles.
 
     `flits` is the length of a message. With `any_length` each run chooses its length, at most
     `flits`; `root` is "any" if each run chooses its root.
 
-    With `prune`, a candidate is skipped if a lower bound on its cycles exceeds the fewest cycles so
-    far by too much. The bound is known before the candidate is planned or compiled. With `prune`,
-    short messages are also tried with padding to more chunks, see `suitable_selections`.
+    `prune` saves work: a candidate that cannot have nearly the fewest cycles is skipped, by a lower
+    bound that is known before planning, or before compiling. With `prune`, short messages are also
+    tried with padding to more chunks, see `suitable_selections`.
     """
     from ..program import compile
     from ..program.serving import TIE_SHARE
@@ -454,9 +480,9 @@ def _compile_candidates(
 def _port_cycles(program: Program, beat: int) -> int:
     """Return the cycles in which the stream of a node moves its messages of one run.
 
-    The stream moves up to `beat` flits in a cycle, all of one block: `beat`, or the largest smaller
-    power of two that divides the number of flits of a block. The result is 0, so that it never
-    counts, if runs choose the message length or if `beat` is 1.
+    In one cycle the stream moves flits of one block only: `beat` flits, or fewer if `beat` does not
+    divide the flits of a block (the largest power of two that does). The result is 0 if each run
+    chooses its message length or if `beat` is 1; the stream is then no limit.
     """
     if program.any_length or beat == 1:
         return 0
@@ -468,10 +494,11 @@ def _port_cycles(program: Program, beat: int) -> int:
 
 
 def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
-    """Return a lower bound on the cycles of a candidate with more chunks than `flits`, else 0.
+    """Return a lower bound on the cycles of a candidate whose message is padded; 0 without padding.
 
-    Each chunk is padded to a whole flit. The padded message therefore has as many flits as chunks,
-    and takes at least that many times the least message time of any schedule.
+    A message of `flits` flits is padded if the candidate cuts it into more chunks: each chunk then
+    has one flit, and the message has as many flits as chunks. The bound is this number of flits
+    times the least message times of any schedule.
     """
     chunks = candidate.options.chunks or 0
     if chunks <= flits:
@@ -480,11 +507,12 @@ def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
 
 
 def _least_chunks(candidate: Selection, asked: Options) -> int:
-    """Return a lower bound on the number of chunks of the schedule of a candidate.
+    """Return a lower bound on the number of chunks that a candidate will use, before it is planned.
 
-    `asked` are the options of the user; if they have ``chunks``, the result is 0. On networks whose
-    nodes differ, an algorithm that plans without a variant chooses at least as many chunks as each
-    of its variants.
+    It is the number of chunks in the options of `candidate`. If the options are those of the user
+    (`asked`) and the nodes of the network differ, it is the largest number that the algorithm
+    proposes, because the algorithm then chooses at least so many. If the user gave ``chunks``, it
+    is 0.
     """
     if asked.chunks is not None:
         return 0
@@ -497,12 +525,14 @@ def _least_chunks(candidate: Selection, asked: Options) -> int:
 def least_cycles(schedule: Schedule, flits: Any) -> Any:
     """Return a lower bound on the cycles of a schedule: its message times, without latencies.
 
+    The chunks of a message are padded to equal numbers of whole flits.
+
     Parameters
     ----------
     schedule : Schedule
         Any schedule.
     flits : int, or ndarray of int
-        Flits of a message.
+        Flits of a message, or an array of several lengths.
 
     Returns
     -------
@@ -551,6 +581,8 @@ def compare(
 
     Examples
     --------
+    Every fifth row of the comparison, with its cycles and their lower bound:
+
     >>> import torusfabric as tf
     >>> for row in tf.compare("8x8", "broadcast", flits=[1, 64])[::5]:
     ...     print(row.flits, row.algorithm, *row.options, row.cycles, row.limit)
@@ -606,7 +638,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the `Candidate` that `compare` lists for `tried`, with messages of `flits` flits."""
+    """Return the row of `compare` for a compiled candidate, with messages of `flits` flits."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

@@ -46,9 +46,9 @@ def import_schedule(
 ) -> Schedule:
     """Read an MSCCL XML file, and return its schedule on a topology.
 
-    The steps of the file become rounds by list scheduling. Each step takes place in the first round
-    in which its data have arrived, its dependencies are done, and its link is free. A link carries
-    one block in a round.
+    A rank is a process of the other system, such as a GPU. The steps of the file become rounds by
+    list scheduling: each step takes place in the first round in which its data have arrived, its
+    dependencies are done, and its link is free. A link carries one block in a round.
 
     Parameters
     ----------
@@ -102,6 +102,8 @@ def import_with_placement(
     seconds: float = SEARCH_SECONDS,
 ) -> tuple[Schedule, IntArray]:
     """Read an MSCCL XML file, and return its schedule and the node of each rank.
+
+    A rank is a process of the other system, such as a GPU.
 
     Parameters
     ----------
@@ -169,9 +171,10 @@ def best_own_schedule(schedule: Schedule) -> Schedule | None:
 
 
 def _read_placement(path: str | os.PathLike[str], topology: Topology, ranks: int) -> IntArray:
-    """Return the node of each rank, read from the file `path` with one node number a line.
+    """Return the node of each rank (process of a foreign schedule), read from the file `path`.
 
-    The file must list each node of the topology once, for `ranks` ranks. ``#`` starts a comment.
+    The file has one node number a line; line r is the node of rank r. It must list each node of the
+    topology once, for `ranks` ranks. ``#`` starts a comment.
     """
     if not os.path.exists(path):
         raise unknown_name_error(

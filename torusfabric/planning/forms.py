@@ -53,10 +53,11 @@ MOST_MISSED_FORMS, LEAST_MISSED_GAIN = 2, 0.01
 
 
 class _FormVersion(NamedTuple):
-    """A version of a schedule.
+    """A schedule with one of its programs, and the cycles of this program.
 
-    It has the selection of the schedule, the program, and the cycles of the program at each of the
-    message lengths at which forms are compared.
+    One schedule can have several programs (versions) with different timing, for example one for
+    short and one for long messages. `cycles` has an entry for each message length at which forms
+    are compared.
     """
 
     selection: Selection
@@ -75,7 +76,7 @@ def plan_forms(
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> tuple[Schedule, ...]:
-    """Plan the forms of a collective for messages of any length, and prove them right.
+    """Plan the forms of a collective for messages of any length, and check them.
 
     A form is one schedule of the collective, for messages of some lengths. The best single form is
     taken first. A further form is added while it saves at least 1 % of the cycles, in the mean over
@@ -101,7 +102,7 @@ def plan_forms(
     Returns
     -------
     tuple of Schedule
-        The forms, that for the shortest messages first.
+        The forms, beginning with the form for the shortest messages.
 
     Raises
     ------
@@ -112,6 +113,8 @@ def plan_forms(
 
     Examples
     --------
+    Two forms, in one and in two chunks; messages of 10 flits or more use the second one:
+
     >>> import torusfabric as tf
     >>> forms = tf.plan_forms("9", "broadcast", max_flits=64)
     >>> [form.chunks for form in forms]
@@ -137,16 +140,21 @@ def resolve_forms(
     root: str | None = None,
     forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
-    """Choose the forms of a selection, for messages of any length: one or several selections.
+    """Choose the algorithm of each form that a fabric needs for messages of up to `most` flits.
 
-    There is one form if the selection has an algorithm, a schedule or costs of the model, if the
-    topology is too large to try all algorithms, if a seed is given, or with the rules ``"short"``
-    and ``"long"``.
+    A form is one schedule of the collective, for messages of some lengths. Several algorithms, or
+    one algorithm with several numbers of chunks, are chosen only in a full search. There is a
+    single form
+
+    - if the user names the algorithm, gives a schedule, or lets the time in the cost model decide
+      (``objective="time"``);
+    - if the topology is large or the user gives a seed, so that only one algorithm is tried;
+    - with the rule ``"short"`` or ``"long"``, or with ``"auto"`` if `most` is less than 64.
 
     Parameters
     ----------
     selection : Selection
-        The choice of the user.
+        The choice of the user: topology, collective and options.
     most : int
         Flits of the longest message.
     root : {"any"}, optional
@@ -157,7 +165,8 @@ def resolve_forms(
     Returns
     -------
     tuple of Selection
-        A selection with an algorithm for each form, that for the shortest messages first.
+        For each form, the selection with an algorithm and options; the form for the shortest
+        messages comes first.
 
     Raises
     ------
@@ -166,6 +175,8 @@ def resolve_forms(
 
     Examples
     --------
+    Short messages go in one chunk, long ones in two:
+
     >>> from torusfabric.planning import make_selection
     >>> for form in resolve_forms(make_selection("9", "broadcast"), 64):
     ...     print(form.algorithm.name, form.planned.chunks)
@@ -196,26 +207,27 @@ def resolve_forms(
 
 
 class ExchangeRate(NamedTuple):
-    """Exchange rate between cycles and LUTs.
+    """The LUTs that may be added to a node to save one percent of the cycles.
 
     Parameters
     ----------
     rate : float
-        Number of percents of a node's LUTs that may be added to save one percent of the cycles.
+        Percent of LUTs that may be added for each percent of cycles saved: with 20, a form that
+        saves 2 % of the cycles may add 40 % of LUTs.
     beside : int
-        LUTs of a node that do not belong to a form. Percents of LUTs refer to the sum of these and
-        the LUTs of the forms.
+        LUTs that a node has in any case. Percents refer to the sum of `beside` and the LUTs of the
+        forms.
     """
 
     rate: float
     beside: int = 0
 
     def price(self, cycles: float, luts: int) -> float:
-        """Return the price of a set of forms; the choice is the set with the least price.
+        """Return the price of a set of forms; a set with a smaller price is better.
 
-        It is ``rate ln(cycles) + ln(beside + luts)``.
-
-        Why logarithms: a percent of the cycles is compared with percents of the LUTs.
+        The price is ``rate ln(cycles) + ln(beside + luts)``. Why logarithms: equal relative changes
+        then change the price equally, so that percents of cycles are compared with percents of
+        LUTs.
 
         Parameters
         ----------
@@ -244,10 +256,10 @@ def choose_forms_greedily(
     Parameters
     ----------
     mean_cycles : function of (sequence of int) -> float
-        Cycles of a set of forms relative to the fewest cycles of any form, in the mean over all
-        lengths.
+        Function from the numbers of a set of forms to its cycles, in the mean over all lengths. At
+        each length, the quickest form of the set is divided by the quickest of all forms.
     luts : function of (sequence of int) -> int
-        LUTs of a node with a set of forms.
+        Function from the numbers of a set of forms to the LUTs of a node with these forms.
     count : int
         Number of forms to choose from; forms are numbered from 0.
     exchange : ExchangeRate
@@ -283,14 +295,15 @@ def choose_forms_greedily(
 
 
 class _FormChooser:
-    """The schedules that can be forms, with their cycles and LUTs; `choose` returns the choice.
+    """The choice of forms (`choose`) among all schedules of a collective.
 
-    Forms are numbered. A form is one schedule, in one version or several.
+    A form is one schedule. It has one or several versions: programs of the schedule with different
+    timing. Forms are numbered from 0, in the order of their first version in `tried`.
 
     Parameters
     ----------
     tried : list of _FormVersion
-        All versions of all schedules.
+        All versions of all schedules, each with its cycles.
     most : int
         Flits of the longest message.
     """
@@ -317,10 +330,11 @@ class _FormChooser:
         self._fewest = np.min(alone, axis=0)
 
     def _needed_versions(self, numbers: list[int], tried: list[_FormVersion]) -> list[int]:
-        """Return the versions of one schedule, without those that hardly save any cycles.
+        """Return the versions of one schedule that are worth keeping, as indices in `tried`.
 
-        `numbers` are the indices in `tried` of the versions of the schedule; the result is a part
-        of them. Versions with many LUTs are the first to be left out.
+        A version is a program of the schedule. `numbers` are the indices of all versions of the
+        schedule. A version that hardly saves any cycles beside the others is left out; versions
+        with many LUTs are the first to go.
         """
         from ..program.counts import estimate_joint_luts
         from ..program.serving import dispensable_versions
@@ -332,15 +346,15 @@ class _FormChooser:
         return [number for k, number in enumerate(dearest) if k not in without]
 
     def _fewest_cycles(self, forms: Sequence[int]) -> IntArray:
-        """Return, for each compared length, the cycles of the quickest of the forms in `forms`."""
+        """Return the cycles of the quickest form among `forms`, at each compared message length."""
         times: IntArray = np.min([self._cycles[form] for form in forms], axis=0)
         return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
-        """Return the mean cycles of the forms in `forms` over all lengths.
+        """Return the relative cycles of a set of forms, in the mean over all message lengths.
 
-        At each length, the cycles of the quickest of these forms are divided by the fewest cycles
-        of any form.
+        At each length, the quickest of the forms numbered in `forms` is divided by the quickest of
+        all forms. So 1.0 is the best possible value.
         """
         return float((self._fewest_cycles(forms) / self._fewest) @ self._weights)
 
@@ -351,7 +365,10 @@ class _FormChooser:
         return estimate_joint_luts([self._parts[k] for form in forms for k in self._versions[form]])
 
     def choose(self) -> tuple[Selection, ...]:
-        """Return a selection for each form that is worth its LUTs, with the reason (`why`)."""
+        """Return a selection for each form that is worth its LUTs, shortest messages first.
+
+        Each selection has the reason of the choice (`why`).
+        """
         one = self._most < LEAST_FLITS_FOR_SEVERAL
         count, exchange = len(self._versions), ONE_FORM if one else SEVERAL_FORMS
         forms = choose_forms_greedily(
@@ -383,10 +400,11 @@ class _FormChooser:
         return "; ".join(words + ["--forms all builds more"] * bool(missed))
 
     def _missed_forms(self, forms: list[int]) -> list[int]:
-        """Return the forms, not among `forms`, that would save the most cycles beside them.
+        """Return the numbers of forms that were not chosen, but would save many cycles.
 
-        At most `MOST_MISSED_FORMS` are returned, and only forms that save at least the share
-        `LEAST_MISSED_GAIN` of the mean cycles.
+        `forms` has the numbers of the chosen forms. At most `MOST_MISSED_FORMS` are returned, the
+        largest saving first, and only forms that save at least the share `LEAST_MISSED_GAIN` of the
+        mean cycles.
         """
         mean = self._mean_cycles(forms)
         gains = {
@@ -405,9 +423,9 @@ class _FormChooser:
         return f"{selection.resolve_algorithm().name} in {chunks} chunk{'s' * (chunks != 1)}"
 
     def _saving_text(self, forms: Sequence[int], form: int) -> str:
-        """Return a text such as "3.0% of the cycles for 20% more LUTs".
+        """Return the effect of adding a form, such as "3.0% of the cycles for 20% more LUTs".
 
-        It compares the forms in `forms` together with `form` to the forms in `forms` alone.
+        The forms numbered in `forms` are compared with and without the form number `form`.
         """
         before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
         more = self._estimated_luts([*forms, form]) / self._estimated_luts(forms) - 1
@@ -415,11 +433,12 @@ class _FormChooser:
 
 
 def _form_versions(selection: Selection, most: int, root: str | None) -> Iterator[_FormVersion]:
-    """Yield the versions of all schedules that can be a form, for messages of up to `most` flits.
+    """Yield each schedule that can be a form, once with each of its programs.
 
-    `selection` is the choice of the user, and `_planned_selections` yields its schedules. A
-    schedule is skipped if, at every compared length, a lower bound on its cycles exceeds the fewest
-    cycles of the versions so far. `root` is "any" if each run chooses its root.
+    A schedule can have several programs, for example one for short and one for long messages, of up
+    to `most` flits. `selection` is the choice of the user; `root` is "any" if each run chooses its
+    root. A schedule is skipped if, at every compared length, it cannot be quicker than the programs
+    so far.
     """
     from ..program.compile import compile_versions
     from ..program.operator_demands import meet_operator_demands
@@ -445,9 +464,11 @@ def _form_versions(selection: Selection, most: int, root: str | None) -> Iterato
 
 
 def _planned_selections(selection: Selection, root: str | None) -> Iterator[Selection]:
-    """Yield all suitable selections with their schedules.
+    """Yield `selection` with each suitable algorithm, and with the schedule of that algorithm.
 
-    With ``root="any"`` these are the schedules by offset and the masked ones, see `any_root.py`.
+    If `root` is "any", each run chooses its root. Then masked schedules follow: those of a
+    collective that serves every root at once, such as an all-to-all for a scatter, in which only
+    the blocks of the actual root count.
     """
     yield from _plan_all_latencies(selection)
     if not root:
@@ -466,9 +487,10 @@ def _planned_selections(selection: Selection, root: str | None) -> Iterator[Sele
 
 
 def _plan_all_latencies(selection: Selection) -> Iterator[Selection]:
-    """Yield all candidates of a selection with their schedules.
+    """Yield `selection` with each suitable algorithm and its schedule, for each latency if open.
 
-    If the user left the latency open, a candidate is yielded once for each latency.
+    The latency is the least number of steps between the arrival of a word at a node and the
+    departure of its sum. It is open if the user gave ``latency="auto"``.
     """
     for candidate in suitable_selections(selection):
         with suppress(InputError):

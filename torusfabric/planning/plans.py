@@ -30,26 +30,27 @@ MOST_ARCS = 2**14
 
 
 @public
-def plan(
+def plan(  # noqa: PLR0913 (one choice of a user each)
     topology: Topology | str,
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    groups: Sequence[Sequence[int]] | str = (),
     flits: int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
 ) -> Schedule:
-    """Plan a collective, and prove the schedule right.
+    """Plan a collective, and check the schedule.
 
     Parameters
     ----------
     topology : Topology or str
         The network, such as ``Torus(8, 8)`` or ``"8x8"``.
     collective : Collective or str
-        The collective, such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at
-        once.
+        The collective, such as ``"allgather"``; ``"allgather@1"`` in all groups along axis 1 at
+        once; or ``"allgather@{0,1,5,9}"`` among these nodes.
     algorithm : Algorithm or str, optional
         The algorithm that plans. By default the one with the fewest cycles for messages of `flits`
         flits; without `flits`, the best one for long messages.
@@ -58,6 +59,9 @@ def plan(
     axes : sequence of int, int or str, optional
         The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
         ``[0, 2]`` or ``"0+2"``.
+    groups : sequence of (sequence of int), or str, optional
+        The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
+        in braces. Several groups run at once and have equally many nodes. Other nodes relay.
     flits : int, optional
         Flits of a message.
     check : bool
@@ -74,7 +78,7 @@ def plan(
     Returns
     -------
     Schedule
-        A pattern, a table, or rounds.
+        A `Pattern`, a `Table` or `Rounds`: the smallest of these forms that can express the plan.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def plan(
     'max-flow'
     """
     selection = make_selection(
-        topology, collective, algorithm=algorithm, root=root, axes=axes, **options
+        topology, collective, algorithm=algorithm, root=root, axes=axes, groups=groups, **options
     )
     number = None if flits is None else parse_non_negative_int("Flits", flits)
     schedule = plan_selection(selection, flits=number)
@@ -108,14 +112,16 @@ def plan(
 
 
 def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedule:
-    """Resolve a selection and return its schedule, which is not checked.
+    """Return the schedule of a selection; first choose an open algorithm or latency.
+
+    The latency is open if the user gave ``latency="auto"``. The schedule is not checked.
 
     Parameters
     ----------
     selection : Selection
         The choice to plan.
     flits : int, optional
-        Flits of a message. An open algorithm or latency is chosen for this length; without a
+        Flits of a message. The algorithm and the latency are chosen for this length; without a
         length, for long messages.
 
     Returns
@@ -132,6 +138,8 @@ def plan_selection(selection: Selection, *, flits: int | None = None) -> Schedul
 
     Examples
     --------
+    Without a length, the algorithm is the best for long messages:
+
     >>> from torusfabric.planning import make_selection
     >>> plan_selection(make_selection("8x8", "broadcast")).algorithm
     'spanning-tree'
@@ -146,7 +154,10 @@ def resolve(
     any_length: bool = False,
     root: str | None = None,
 ) -> Selection:
-    """Choose the algorithm and the latency of sums where a selection leaves them open.
+    """Choose the algorithm and the latency of a selection, if the user left them open.
+
+    The latency is the least number of steps between the arrival of a word at a node and the
+    departure of the sum with this word. It is open with ``latency="auto"``.
 
     Parameters
     ----------
@@ -205,10 +216,11 @@ def is_full_search(selection: Selection) -> bool:
 def _choose_algorithm(
     selection: Selection, flits: int | None, *, any_length: bool, root: str | None
 ) -> Selection:
-    """Return the selection with an algorithm and a latency; it has no algorithm before.
+    """Return a selection with an algorithm, and with a latency if it was open.
 
-    `flits` is the length of a message; without it, long messages decide. With `any_length` each run
-    chooses its length, at most `flits`; `root` is "any" if each run chooses its root.
+    `selection` has no algorithm. `flits` is the length of a message; None stands for long messages.
+    With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
+    chooses its root.
     """
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
     first = replace(selection, algorithm=selection.resolve_algorithm())

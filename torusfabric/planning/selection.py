@@ -59,7 +59,7 @@ OBJECTIVES = ("cycles", "time")
 
 
 class FormChoice(Choice):
-    """Rule by which `plan_forms` selects the forms of a collective.
+    """Rule by which `plan_forms` chooses the forms: ``auto``, ``short``, ``long`` or ``all``.
 
     A form is one schedule of the collective, for messages of some lengths.
     """
@@ -120,8 +120,9 @@ class Selection:
     options : Options
         Options of the algorithm.
     any_latency : bool
-        True for the option ``latency="auto"``: `resolve` chooses the latency, the least number of
-        steps from the arrival of a word at a node to the departure of its sum.
+        True for the option ``latency="auto"``: `resolve` then chooses the latency, which is the
+        least number of steps from the arrival of a word at a node to the departure of the sum with
+        this word.
     costs : Costs, optional
         Constants of the cost model. If given, the time in the model decides among algorithms,
         instead of the cycles of the hardware.
@@ -151,9 +152,11 @@ class Selection:
     planner: Callable[[Selection], Schedule] | None = field(default=None, repr=False, compare=False)
 
     def cost_model(self, flits: int | None) -> Costs | None:
-        """Return the constants of the cost model; None if cycles decide among algorithms.
+        """Return the constants of the cost model by name, for messages of `flits` flits.
 
-        The message length is `flits`, unless `costs` has a length.
+        For example ``{"length": 64, "alpha": 100, ...}``. A length in `costs` takes precedence over
+        `flits`. The result is None if cycles, and not the time in the model, decide among
+        algorithms.
         """
         if self.costs is None or flits is None:
             return self.costs
@@ -177,6 +180,7 @@ def make_selection(
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    groups: Sequence[Sequence[int]] | str = (),
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Read a user's choice, by values or by names, and return it as a `Selection`.
@@ -195,6 +199,8 @@ def make_selection(
     axes : sequence of int, int or str, optional
         The axes that span the groups of the collective, if its name has no axes. By default all
         nodes are one group.
+    groups : sequence of (sequence of int), or str, optional
+        The nodes of each group, if the name of the collective has none in braces.
     **options
         Further options, see `PlanOptions`.
 
@@ -221,9 +227,10 @@ def make_selection(
             f"Collective must be a name or a Collective, not {message_text(collective)}"
         )
     if isinstance(collective, Collective):
-        if root is not None or axes is not None:
+        if root is not None or axes is not None or len(groups):
             raise InputError(
-                "The collective has its own root and axes; leave the arguments root and axes out"
+                "The collective has its own root and groups; leave the arguments root, axes and "
+                "groups out"
             )
         kind, root = replace(collective, axes=None).name, collective.root
         axes = collective.axes
@@ -234,9 +241,9 @@ def make_selection(
                 f"{collective} names an algorithm already; leave the algorithm {algorithm} out"
             )
         algorithm = named.algorithm or algorithm
-    if axes is not None or "@" in str(kind):
+    if axes is not None or ("@" in str(kind) and "{" not in str(kind)):
         topology = equalize_axis_links(topology)
-    collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
+    collective = parse_collective(str(kind), root=root, axes=axes, groups=groups, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find_algorithm(algorithm)
     operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()
@@ -255,8 +262,9 @@ def make_selection(
 def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
     """Return the topology with its faults and link latencies.
 
-    `faults` is the part of the user's text behind ``!``. The options for faults and latencies are
-    removed from `asked`; the options of the algorithm remain.
+    `faults` is the text behind ``!`` in the name of the collective, such as ``0:+0``; empty without
+    one. Further faults, and the link latencies, are in the user's options `asked`; they are removed
+    from `asked`, so that only the options of the algorithm remain.
     """
     latency = asked.pop("link_latency", None)
     broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
@@ -284,10 +292,10 @@ def _check_options(asked: dict[str, Any], topology: Topology, collective: Collec
 
 
 def _parse_costs(objective: object, costs: Costs | None) -> Costs | None:
-    """Return all constants of the cost model; None if the objective is cycles.
+    """Return all constants of the cost model, or None if the objective is cycles.
 
-    `costs` has the constants that the user gives, by name; None without any. They are allowed only
-    if `objective` is "time".
+    `costs` has the constants that the user gives, by name; all others get their defaults. It must
+    be None unless `objective` is "time".
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise InputError(

@@ -58,7 +58,7 @@ def plan_with_algorithm(selection: Selection) -> Schedule:
 
 
 def choose_latency(selection: Selection, flits: int | None, *, any_length: bool) -> Selection:
-    """Choose the latency with the fewest cycles, if a selection leaves the latency open.
+    """Choose the latency of sums with the fewest cycles, if the user asked for ``latency="auto"``.
 
     An operator takes one cycle to add a word, and the sum leaves one cycle later. Words for the
     same sum are added one after another. With latency l, words that arrive in step t leave in step
@@ -101,9 +101,11 @@ def choose_latency(selection: Selection, flits: int | None, *, any_length: bool)
 
 
 def plan_each_latency(selection: Selection) -> Iterator[Selection]:
-    """Yield a selection with its schedule, for each of `LATENCIES` if the latency is open.
+    """Yield a selection with its schedule; if the latency is open, once for each latency.
 
-    The first latency that does not change the schedule ends the sequence.
+    The latency is the least number of steps between the arrival of a word at a node and the
+    departure of its sum. It is open with ``latency="auto"``; then `LATENCIES` are tried in order,
+    until one does not change the schedule.
 
     Raises
     ------
@@ -137,7 +139,7 @@ def length_arguments(schedule: Schedule, flits: int | None, *, any_length: bool)
     schedule : Schedule
         The schedule to compile.
     flits : int or None
-        Flits of a message, or of the longest message; None for one flit a chunk.
+        Flits of a message; with `any_length`, of the longest message. None for one flit a chunk.
     any_length : bool
         True if each run chooses its message length.
 
@@ -190,7 +192,7 @@ def cached_plan(selection: Selection, plan: Callable[[], Schedule]) -> Schedule:
 
 
 def _n_transfer_blocks(schedule: Rounds) -> int:
-    """Return the number of blocks, or of sums, in all transfers of a schedule."""
+    """Return the total number of blocks in all transfers of a schedule; sums count like blocks."""
     return sum(len(getattr(each.payload, "ids", each)) for each in schedule.transfers)
 
 

@@ -43,15 +43,17 @@ MOST_DIRECT_ENTRIES = 4096
 
 
 class Coordinate(NamedTuple):
-    """One of the numbers that form the key of a block.
+    """A number by which an `AddressMap` finds the address of a block at a node.
 
-    The number is ``(node_values[node, chunk] - part_values[part, chunk]) % modulus``.
+    It is a difference ``(node_values[node, chunk] - part_values[part, chunk]) % modulus``, such as
+    the offset along one axis from the origin of the block to the node. The *part* is the number of
+    the node that the block belongs to: its origin, its destination, or the owner of its share.
 
     Parameters
     ----------
     node_values, part_values : ndarray of int, shapes (nodes, chunks) and (parts, chunks)
-        Numbers less than the modulus; -1 for a node or part without a key. An axis that does not
-        matter has length 1.
+        Numbers less than the modulus; -1 for a node or part whose blocks the map does not have. An
+        axis that does not matter has length 1.
     modulus : int
         Number of values of the coordinate.
     """
@@ -65,17 +67,21 @@ class Coordinate(NamedTuple):
 class AddressMap:
     """A map from (node, part, chunk) to the memory and base address of a block.
 
+    The *part* is the number of the node that the block belongs to: its origin, its destination, or
+    the owner of its share of a sum. The *base* is the address of the first flit. The map is a
+    table, in which a block is found by a *key*: the part itself, or a number made of coordinates.
+
     Parameters
     ----------
     memory, base : ndarray of int, shape (indices, keys, chunks)
         Memory and base of each block. The base is -1 if the node never holds the block.
     coordinates : tuple of Coordinate
-        Coordinates of a key, which is numbered in their row-major order; empty if the key is the
-        part.
+        Coordinates whose values together, in row-major order, number the keys; empty if the key is
+        the part.
     row_of : ndarray of int, shape (nodes,), optional
         Index of each node in the first axis of the table; by default the node itself.
     otherwise : AddressMap, optional
-        Map of the blocks whose base is -1 in this map.
+        A second map, used for blocks whose base is -1 in this one.
 
     Examples
     --------
@@ -106,6 +112,8 @@ class AddressMap:
     def from_sequence(cls, memory: int, parts: int, chunks: int, flits: int) -> AddressMap:
         """Return the map of blocks that lie one after another in one memory, part by part.
 
+        A part is the data of one origin or destination, or one share of a sum.
+
         Parameters
         ----------
         memory : int
@@ -130,7 +138,7 @@ class AddressMap:
 
     @classmethod
     def from_chunk_memories(cls, memory: int, chunks: int, base: int = 0) -> AddressMap:
-        """Return the map of a message that has each chunk in a memory of its own.
+        """Return the map of a message whose chunks lie in different memories, at the same address.
 
         Chunk c, of `chunks` chunks, lies at address `base` of memory ``memory + c``.
         """
@@ -141,12 +149,16 @@ class AddressMap:
         cls, memory: IntArray, base: IntArray, topology: Topology, *, ahead: bool = False,
         row_of: IntArray | None = None,
     ) -> AddressMap:  # fmt: skip
-        """Return the map of tables whose second axis is an offset within a group.
+        """Return the map of blocks that are found by the offset between node and part.
+
+        The part is the node that the block belongs to, such as its origin. With this map, nodes
+        that act alike share the entries of a table.
 
         Parameters
         ----------
         memory, base : ndarray of int, shape (indices, offsets, chunks)
-            Memory and base of each block; the base is -1 if the node never holds the block.
+            Memory and address of the block at each offset; the address is -1 if the node never
+            holds the block.
         topology : Topology
             Topology of a group; a Cayley graph if the axis has several offsets.
         ahead : bool
@@ -181,12 +193,13 @@ class AddressMap:
     def from_table(
         cls, memory: IntArray, base: IntArray, topology: Topology, variant_of: IntArray
     ) -> AddressMap:
-        """Return the map of a table by node and part.
+        """Return the map of a table with a row for each node and a column for each part.
 
-        A large table (`MOST_DIRECT_ENTRIES`) is reduced to one row for each variant (nodes with
-        equal actions), with the offset of the part from the node as the key. This is possible if
-        all nodes of a variant store blocks with equal offsets at equal addresses; otherwise the
-        table stays as it is.
+        A part is the data of one origin or destination, or one share of a sum. A table of more than
+        `MOST_DIRECT_ENTRIES` entries is reduced to a row for each variant (set of nodes with equal
+        actions) and a column for each offset from the node to the part. This is possible if all
+        nodes of a variant store blocks with equal offsets at equal addresses; otherwise the table
+        stays as it is.
 
         Parameters
         ----------
@@ -268,7 +281,7 @@ class AddressMap:
 
     @property
     def map_chain(self) -> Iterator[AddressMap]:
-        """The map itself, followed by its map `otherwise`, the one of that map, and so on."""
+        """The map itself, then its second map `otherwise`, the second map of that, and so on."""
         way: AddressMap | None = self
         while way is not None:
             yield way
@@ -276,7 +289,11 @@ class AddressMap:
 
 
 def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
-    """Return the entries of `table` at an index for each axis; an axis of length 1 ignores it."""
+    """Return the entries of `table` at an index for each axis.
+
+    The indices are arrays that broadcast against each other. On an axis of length 1, all indices
+    mean the only entry.
+    """
     entry: IntArray = table[
         tuple(0 if size == 1 else each for size, each in zip(table.shape, index, strict=True))
     ]
@@ -284,9 +301,10 @@ def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
 
 
 def direction_free_positions(positions: IntArray, length: int) -> tuple[IntArray, int]:
-    """Return positions along a cycle in a form that does not depend on the cycle's direction.
+    """Return the distance of each node from node 0 along a cycle in a fixed direction.
 
-    Why: flows that go around one cycle in both directions then have equal `Coordinate` values.
+    The same direction is chosen if `positions` count the nodes the other way round. Why: blocks
+    that go around a cycle in opposite directions can then be found by equal numbers.
 
     Parameters
     ----------
@@ -304,6 +322,8 @@ def direction_free_positions(positions: IntArray, length: int) -> tuple[IntArray
 
     Examples
     --------
+    A cycle of four nodes, once in each direction.
+
     >>> [direction_free_positions(np.array(way), 4) for way in ([2, 3, 0, 1], [1, 0, 3, 2])]
     [(array([0, 1, 2, 3]), 1), (array([0, 1, 2, 3]), -1)]
     """

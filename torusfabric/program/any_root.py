@@ -30,9 +30,11 @@ __all__ = ["separate_send_memories", "separate_chunk_memories"]
 
 
 def separate_chunk_memories(plan: RoundPlan) -> RoundPlan:
-    """Return the plan of a broadcast with one memory and one injection port for each chunk.
+    """Return a broadcast plan with a memory and an injection port for each chunk.
 
-    Slot 0 of a memory holds the block that the node sends as the root, slot 1 the received block.
+    An injection port is an input of the router for words from memories. Each memory has two slots
+    (spaces of one block): slot 0 holds the block that the node sends if it is the root, slot 1 the
+    block that it receives.
     """
     most = int(plan.blocks.max())
     if most > 1:
@@ -64,23 +66,24 @@ def separate_chunk_memories(plan: RoundPlan) -> RoundPlan:
 
 
 def separate_send_memories(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArray]:
-    """Return a plan in which each reader has a memory of its own for the blocks of the message.
+    """Return the plan with a memory of its own for each reader of the message to send.
 
-    A memory holds its blocks in the order in which the reader reads them. Blocks that nobody reads
-    are in the first memory. Why: its reader mostly forwards blocks as well, so it also serves the
-    reads of the host. If some block is read twice, all blocks stay in one memory instead.
+    A *reader* reads blocks from memory for the router. A memory holds the blocks that its reader
+    reads, in the order in which they are read. Blocks that nobody reads are in the first memory.
+    Why: its reader mostly reads other memories as well, so it also serves the reads of the host. If
+    some block is read twice, all blocks stay in one memory instead.
 
     Returns
     -------
     plan : RoundPlan
         Plan with the new memories.
     memory, slot : ndarray of int, shape (blocks,)
-        Memory and slot of each sent block.
+        Memory, and slot (space of one block) in it, of each sent block.
 
     Examples
     --------
-    A scatter from any root has a reader for each out-port, and a memory for the blocks of each
-    reader.
+    In a scatter from any root, each out-port has a reader and thus a memory. The memories hold
+    three blocks (one of them never sent), two, two and two.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "scatter"), root="any")

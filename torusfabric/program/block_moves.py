@@ -46,13 +46,14 @@ __all__ = ["block_moves"]
 
 
 def block_moves(request: CompileRequest) -> Moves:
-    """Return the moves of blocks that follow the flows of a pattern.
+    """Return the moves of blocks in a pattern: the actions of all nodes, row by row.
 
-    A node has a memory for each in-port, and one for each chunk of its own message. If all links
-    take one cycle, rows are executed flit by flit, and all nodes forward words as they arrive. On
-    longer links all flits of a block go in each row, which takes the cycles of the longest link or
-    of the flits, whichever is more. In the next row a word goes on from wherever it is then: its
-    in-port, the register behind the in-port, or its memory.
+    In the first row nodes send chunks of their own messages; in each later row every out-port
+    forwards the words of its in-port. If all links take one cycle, rows are executed flit by flit,
+    and all nodes forward words as they arrive. On longer links all flits of a block go in each row,
+    which takes the cycles of the longest link or of the flits, whichever is more. In the next row a
+    word is taken from wherever it is then: its in-port, the register behind the in-port, or its
+    memory. A node has a memory for each in-port, and one for each chunk of its own message.
 
     Parameters
     ----------
@@ -112,12 +113,12 @@ def block_moves(request: CompileRequest) -> Moves:
 
 
 def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
-    """Return the address map of the blocks that nodes receive in a pattern.
+    """Return the table of addresses of the blocks that nodes receive in a pattern.
 
-    Words that arrive in step t are stored at base ``(t - 1) * apart`` of the memory of their
-    in-port, so `apart` is the distance between successive slots: one word if rows are executed flit
-    by flit, otherwise the words of a block. A node's own blocks lie in the memories of its own
-    message, the first of which is memory `own`.
+    A block that arrives in step t is stored at address ``(t - 1) * apart`` of the memory of its
+    in-port. So `apart` is the distance between the blocks of successive steps: one word if rows are
+    executed flit by flit, otherwise the words of a block. A node's own blocks lie in the memories
+    of its own message, the first of which is memory `own`.
     """
     ways = [*_receive_maps(pattern, own, apart)]
     nodes = np.arange(pattern.topology.nodes)[:, None]
@@ -132,19 +133,19 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
 
 
 def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
-    """Yield address maps, each for the blocks of one flow and one chunk that arrive by one in-port.
+    """Yield tables of addresses, each for the blocks of one chunk that arrive along one flow.
 
-    The parameters are those of `_receive_map`.
-
-    The step of arrival is a difference of two positions on the flow: that of the in-arc of a node,
-    and that of the arc into which an origin injects the chunk. The *tail* of an arc is the number
-    of first steps in which the arc does not carry words of its flow yet. A node therefore receives
-    blocks of the flow only in steps after the tail of its in-arc.
+    A *flow* is a cycle or chain of arcs along which all words of an in-port come. The step in which
+    a block arrives is a difference of two positions on the flow: that of the arc into the receiver,
+    and that of the arc into which the origin sends the chunk. If the arc into the receiver branches
+    off a cycle, it carries words of the cycle only after some first steps, its *tail*. The
+    parameters are those of `_receive_map`.
 
     Examples
     --------
     On a torus, two Hamiltonian cycles in both directions are four flows, along each of which every
-    node receives.
+    node receives. So there are four tables, each with a key for each of the nine positions on a
+    cycle:
 
     >>> import torusfabric as tf
     >>> pattern = tf.plan(tf.Torus(3, 3), "allgather", algorithm="hamiltonian")
@@ -189,16 +190,22 @@ def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap
 def _cycle_numbers(
     position: IntArray, entry: IntArray, length: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return three arrays (at, of, before), from which the step follows in which a block arrives.
+    """Return numbers of receivers and origins, from whose difference the step of arrival follows.
 
-    The array `position` has, for each node, the position of its in-arc on the flow. The array
-    `entry` has the position of the arc into which the node injects; -1 if there is none. `length`
-    is the number of arcs of a cycle, or 0 for a chain.
+    The result has three arrays (at, of, before). A block of an origin with number ``of[origin]``
+    arrives at a node with number ``at[node]`` in step ``1 + before[(at - of) % len(before)]``; -1
+    in `before` means that it never arrives. Where possible, `at` and `of` are equal, and the same
+    for both directions of a cycle, so that hardware needs one table for both.
 
-    A block from an origin with number ``of[origin]`` arrives at a node with number ``at[node]`` in
-    step ``1 + before[(at - of) % len(before)]``; -1 in `before` means that it never arrives. If
-    every node injects just behind its in-arc, `at` and `of` are equal, and the same for both
-    directions of a cycle. On a chain (`length` 0), nothing arrives from nodes further down.
+    Parameters
+    ----------
+    position : ndarray of int, shape (nodes,)
+        Position of the arc by which each node receives, on the cycle or chain of arcs.
+    entry : ndarray of int, shape (nodes,)
+        Position of the arc into which each node sends its own block; -1 if there is none.
+    length : int
+        Number of arcs of the cycle, or 0 for a chain. On a chain, nothing arrives from nodes
+        further down.
     """
     if not length:
         last = max(int(position.max()), int(entry.max()))
@@ -213,11 +220,11 @@ def _cycle_numbers(
 def _rank_arcs(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
-    """Yield arrays for the first chosen arc of each node, then for the second, and so on.
+    """Yield, for each node, its first chosen arc; then the second of each node, and so on.
 
-    The arrays `chosen`, `ports` and `values` have the shape (nodes, arcs). The results have one
-    entry for each node: the port of the arc, and its entry in each array of `values`. A node
-    without such an arc has port 0 and values -1.
+    The arrays `chosen`, `ports` and `values` have the shape (nodes, arcs). Each result is a tuple
+    of arrays with one entry for each node: the port of the arc, and its entry in each array of
+    `values`. A node without such an arc has port 0 and values -1.
     """
     rank = np.cumsum(chosen, axis=1) * chosen
     for k in range(1, int(rank.max(initial=0)) + 1):

@@ -38,7 +38,7 @@ from ..schedule import (
 )
 from ..toolchain.public import public
 from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_bool
-from ..topology import Faulty, check_supports_any_root, shared_network
+from ..topology import Faulty, shared_network
 from .fields import Order
 from .mode import Range
 from .moves import CompileRequest, Moves, make_program
@@ -72,8 +72,8 @@ def compile(
         fastest form for its length. Forms that are the fastest for no length are left out.
     flits : int, optional
         Flits of a message; by default one for each chunk. All blocks have the same length. If the
-        chunks do not divide a message evenly, its last block is padded, and a run takes the cycles
-        of the next length that they divide.
+        number of chunks does not divide `flits`, the last block is padded: with four chunks, a run
+        for 6 flits takes as many cycles as one for 8.
     max_flits : int, optional
         Largest number of flits, in place of `flits`, if each run is to choose the length of its
         messages. With several schedules each run always chooses it.
@@ -134,9 +134,10 @@ class _Demands(NamedTuple):
     Parameters
     ----------
     flits, most : int or None
-        Flits of a message, or the largest number if each run chooses.
+        Flits of a message, or the largest number if each run chooses; at most one of the two is
+        given.
     beat, operators, short, fixed, any_root
-        Fields of `CompileRequest`.
+        Properties of the program, as in the fields of `CompileRequest` with these names.
     """
 
     flits: int | None
@@ -151,11 +152,11 @@ class _Demands(NamedTuple):
 def _compile_for_beats(
     schedule: _Schedules, demands: _Demands, *, barrier: bool, beat: int = 1
 ) -> Program:
-    """Return the program of schedules, in which beat b of a message goes to chunk b mod C.
+    """Return the program of one or several schedules, for beats of `beat` flits.
 
-    A beat has `beat` flits, in place of the beat in `demands`; C is the number of chunks. Programs
-    of a fixed length cut a message into C chunks one after another instead, whatever the beat. If
-    `barrier`, the program has a barrier as a further mode.
+    The number of flits in a beat, which a stream or host port moves in a cycle, decides how
+    messages whose length each run chooses are cut into chunks (see `Program.any_length`). It
+    replaces the number in `demands`. If `barrier`, the program has a barrier as a further mode.
     """
     program = _compile_undelayed(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
@@ -180,10 +181,11 @@ def _compile_for_beats(
 
 
 def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
-    """Return the program of schedules before `meet_operator_demands`.
+    """Return the program of one or several schedules, without time for some of the operators.
 
-    This program treats operators in front of injection ports as if their hardware took no cycles.
-    The user's other properties of the program are in `demands`.
+    Operators that combine the words that a node reads from its memories are treated as if their
+    hardware took no cycles. `meet_operator_demands` adds these cycles afterwards. `demands` has the
+    properties that the user demands.
     """
     if not isinstance(schedule, Schedule):
         return _compile_all(schedule, demands)
@@ -235,7 +237,8 @@ def compile_versions(
 ) -> list[Program]:
     """Return one or two programs of a schedule whose runs choose the length of messages.
 
-    The second program, if there is one, is faster for short messages.
+    The second program, if there is one, is faster for short messages, and may be slower for long
+    ones.
 
     Parameters
     ----------
@@ -246,10 +249,12 @@ def compile_versions(
     root : str or None
         ``"any"`` if each run chooses its root. Collectives without a root ignore it.
     beat, fixed
-        Fields of `CompileRequest`.
+        Flits of a beat, and True if tables are fixed, as in `CompileRequest`.
 
     Examples
     --------
+    With 1 and 64 flits, runs of the first program take 48 cycles, runs of the second 23 and 74.
+
     >>> import torusfabric as tf
     >>> schedule = tf.plan("4x4", "allreduce", algorithm="matching")
     >>> [(each.cycles(1), each.cycles(64)) for each in compile_versions(schedule, 64)]
@@ -276,10 +281,14 @@ def compile_versions(
 
 
 def _compile_one(request: CompileRequest) -> Program:
-    """Return the program of the schedule in `request`, of any class except `Lifted`."""
+    """Return the program of the schedule in `request`, which runs in one group of all nodes.
+
+    A schedule of several groups (`Lifted`) is not for this function: its program is made from the
+    program of one group.
+    """
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
-        check_supports_any_root(schedule.topology)
+        collective.check_supports_any_root(schedule.topology)
         if collective.root:
             raise InputError(
                 f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "
@@ -316,9 +325,10 @@ def _compile_one(request: CompileRequest) -> Program:
 
 
 def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
-    """Import the planner for the schedule's class, and return the moves that it plans.
+    """Choose the planner for the schedule of `request`, and return the moves that it plans.
 
-    The schedule is that of `request`. If `trees` are given, its sums move along these trees.
+    Moves are the actions of all nodes in each row of the program. If `trees` are given, sums move
+    along these trees, whatever the class of the schedule.
     """
     schedule, sums = request.schedule, bool(request.operators)
     if trees is not None:
@@ -350,7 +360,7 @@ def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
 def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _Demands) -> Program:
     """Return the program of several schedules; each is a mode, or a form of a mode.
 
-    The user's other properties of the program are in `demands`.
+    `demands` has the properties that the user demands of the program.
     """
     modes = _schedules_by_mode(schedules)
     chunks = max(schedule.chunks for mode in modes for schedule in mode)
@@ -385,16 +395,19 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
 
 
 class _SingleSchedule(tuple[Schedule]):
-    """The single schedule of a mode that gets no second version for short messages."""
+    """The schedule of a mode that was given as one schedule, not as a sequence of forms.
+
+    It gets a single form. A sequence of one schedule may get two: one more for short messages.
+    """
 
 
 def _schedules_by_mode(
     schedules: Sequence[Schedule | Sequence[Schedule]],
 ) -> list[tuple[Schedule, ...]]:
-    """Return the schedules of each mode, all on one network.
+    """Check the schedules of all modes, and return them for one common network.
 
-    A schedule that avoids nodes has a smaller network. It becomes a schedule on the whole network
-    (`Lifted`), in which these nodes do nothing.
+    A schedule for a network with a broken node becomes a schedule (`Lifted`) on the common network,
+    in which this node does nothing.
     """
     listed = list(schedules) if is_iterable(schedules) else [schedules]
     modes = [tuple(one) if isinstance(one, Sequence) else _SingleSchedule([one]) for one in listed]
@@ -422,9 +435,11 @@ def _schedules_by_mode(
 
 
 def _fastest_versions(each: Sequence[Sequence[Program]], most: int) -> list[Program]:
-    """Return the versions that are needed for a mode to be fast at every length of messages.
+    """Return the programs that a mode needs to be fast at every length of messages.
 
-    The versions for the shortest lengths come first.
+    A schedule has one or two *versions*: programs of which one is faster for short messages.
+    Versions that are the best ones at no length are left out. Those for the shortest lengths come
+    first.
 
     Parameters
     ----------

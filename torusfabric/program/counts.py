@@ -50,8 +50,8 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
     Examples
     --------
-    Each of 36 out-ports takes words from an injection port. Each passes on words of different
-    in-ports in the two modes.
+    There are 36 out-ports. Each takes words from the memories of its node (an injection port), and
+    forwards words of different in-ports in the two modes.
 
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
@@ -74,10 +74,11 @@ def count_inputs(program: Program) -> CrossbarInputs:
 
 
 def _selected_sources(program: Program, form: Form) -> BoolArray:
-    """Return True where an out-port of a node takes words from a source in some row of a form.
+    """Return a table of the sources from which out-ports take words in some row of a form.
 
-    The shape is (nodes, out-ports, sources). If runs choose the root, each node can be at any
-    offset from it, so all nodes have the same entries.
+    The shape is (nodes, out-ports, sources), and entries are True or False. A source is a component
+    whose words out-ports can select, such as an in-port. If runs choose the root, each node can be
+    at any offset from it, so all nodes have the same entries.
     """
     select = form.loop.selected_sources
     sources = max(int(each.loop.selected_sources.max()) for each in program.forms) + 1
@@ -113,19 +114,21 @@ def estimate_luts(program: Program, *, width: int = 32) -> int:
 
 
 class HardwareParts(NamedTuple):
-    """LUTs of a node for each bit of a flit, by purpose: means over all nodes.
+    """Hardware of a node, by purpose: LUTs for each bit of a flit, and bits of ROMs.
+
+    The numbers are means over all nodes, except for `rom_bits`.
 
     Parameters
     ----------
     received : float
         LUTs of memories for words that arrive, and for results of operators.
     sent : mapping of object to float
-        LUTs of memories for messages. The keys tell layouts of a message apart: forms with equal
-        keys keep the message at the same addresses.
+        LUTs of memories for messages to send, by a key for the addresses of the message: forms with
+        equal keys keep the message at the same addresses, and share these memories.
     choosing : float
         LUTs of multiplexers and operators.
     chosen : float
-        Number of out-ports, and of operators behind in-ports, that have settings.
+        Number of out-ports, and of operators behind in-ports, that are in use in some row.
     rom_bits : int
         Bits of the ROMs of a node that are addressed by its offset from the root; 0 if runs do not
         choose the root.
@@ -206,9 +209,10 @@ def estimate_joint_luts(forms: Sequence[HardwareParts], *, width: int = 32) -> i
 
 
 def _selection_luts(loop: Loop, variants: list[int]) -> int:
-    """Return the LUTs of multiplexers and operators per bit, for a node that serves `variants`.
+    """Return the LUTs of multiplexers and operators of a node, for each bit of a flit.
 
-    `loop` is that of the form: its fields give the inputs of each multiplexer.
+    The node acts as one of `variants` in each run, so its multiplexers have the inputs of all of
+    them. The inputs of a variant follow from the rows in `loop`.
     """
     choosing = (Action.SELECT, Action.OPERAND, Action.MEMORY)
     inputs = [

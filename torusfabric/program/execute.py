@@ -35,7 +35,7 @@ Words = np.ndarray
 
 
 class Holder(Enum):
-    """The kinds of components that hold words after a clock edge; each value is its name as text.
+    """The kinds of components that hold words after a clock edge; the value of a kind is its name.
 
     A single component is identified by its kind, its node, and its number among the memories,
     readers, out-ports or in-ports of the node.
@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The row, the block of that row, and the flit of that block that a slot presents."""
+    """The row, and its block and flit, that the sequencer presents in one cycle."""
 
     row: int
     block: int
@@ -76,10 +76,10 @@ class Slot(NamedTuple):
 
 
 def _list_slots(loop: Loop, flits: int) -> list[Slot]:
-    """Return all slots of a run of `loop` in order, for blocks of `flits` flits.
+    """Return the row, block and flit that the sequencer presents in each cycle of a run, in order.
 
-    In a pause at the end of a row no block is presented. The number of the block then is at least
-    the number of blocks of the row.
+    Blocks have `flits` flits. In a pause at the end of a row no block is presented; `Slot.block` is
+    then at least the number of blocks of the row.
     """
     flits, duration = loop.padded_flits(flits), loop.row_cycles(flits)
     if loop.order is Order.FLIT:
@@ -92,7 +92,10 @@ def _list_slots(loop: Loop, flits: int) -> list[Slot]:
 
 
 class _PointGroup(NamedTuple):
-    """Points of one kind with equal delay: out-ports, operators, readers or memories.
+    """Components of one kind (out-ports, operators, readers or memories) with equal delay.
+
+    A *point* is a component that rows control. A *slot* is a cycle in which the sequencer presents
+    a row.
 
     Parameters
     ----------
@@ -103,8 +106,9 @@ class _PointGroup(NamedTuple):
     values : tuple of (ndarray of int, shape (rows, variants, points))
         For each action of these points, such as `Action.READ` and `Action.LAG`, its values.
     late : list of int
-        All different values of the last action, which is `Action.LAG` or `Action.TAP`: the cycles
-        by which single points act later than `delay`. ``[0]`` if there is only one action.
+        All different numbers of cycles by which some point acts later than `delay` in some row: the
+        values of the last action, `Action.LAG` or `Action.TAP`. ``[0]`` if there is only one
+        action.
     """
 
     delay: int
@@ -114,10 +118,10 @@ class _PointGroup(NamedTuple):
 
 
 def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
-    """Return the control points of `loop` with the first of `actions`, a group for each delay.
+    """Return the components of `loop` that have values of the first of `actions`, grouped by delay.
 
-    The other actions are further decisions of the same points, such as `Action.MEMORY` for the
-    points of `Action.READ`.
+    The other actions are further values of the same components. For `Action.READ` and
+    `Action.MEMORY`, the groups consist of readers, with the address and the memory that each reads.
     """
     fields, groups = loop.fields_of_action(actions[0]), []
     for delay in sorted({field.delay for field in fields}):
@@ -155,8 +159,9 @@ class Machine:
     width : int
         Bits of a word.
     hold : HoldWords
-        Function that is called with all words that components are about to hold, and returns the
-        words that they hold instead; by default the same words.
+        Function that is called at each clock edge with the words that components are about to hold,
+        and returns the words that they then hold; by default the same words. It serves to observe
+        words, or to mark them.
     """
 
     def __init__(
@@ -216,10 +221,11 @@ class Machine:
         self.read = np.zeros((topology.nodes, self.having.n_readers), words.dtype)
 
     def _host_addresses(self, *, received: bool) -> IntArray:
-        """Return the joined address of each word that the host reads, or writes, at each node.
+        """Return the address of each word that the host reads, or writes, at each node.
 
-        The shape is (nodes, words); -1 where a node does not have the word. The words are those
-        that the host reads if `received`, otherwise those that it writes.
+        Addresses are those in the array of all memories of a node (`Machine.memory`). The shape is
+        (nodes, words); -1 where a node does not have the word. The words are those that the host
+        reads if `received`, otherwise those that it writes.
         """
         memory, address = word_addresses(
             self.program, received=received, form=self.number, length=self.length, root=self.root
@@ -235,7 +241,7 @@ class Machine:
         self.memory[node, address[node, index]] = held
 
     def received_words(self) -> Words:
-        """Return the words that the host reads at each node."""
+        """Return the words that the host reads at each node, shape (nodes, receive words)."""
         address = self._host_addresses(received=True)
         words = self.memory[self.nodes[:, None], address]
         words[address < 0] = 0
@@ -268,7 +274,12 @@ class Machine:
                 self.result = self._register_words(Holder.RESULT, cycle, result)
 
     def _acting_points(self, cycle: int, groups: Iterable[_PointGroup]) -> Iterator[_Acting]:
-        """Yield the points of `groups` that act in a cycle, as `_Acting` describes."""
+        """Yield the components that act in a cycle, as tuples (slot, late, numbers, values).
+
+        The components are those of `groups`. `slot` is the row, block and flit on which they act,
+        and `late` the cycles by which they are later than their group. ``values[k]``, shape (nodes,
+        components), has the values of action k of the group.
+        """
         for group in groups:
             for late in group.late:
                 at = cycle - group.delay - late
@@ -278,10 +289,12 @@ class Machine:
                     yield slot, late, group.numbers, values
 
     def _joined_address(self, slot: Slot, memory: IntArray, base: IntArray) -> IntArray:
-        """Return the joined address that each point reads or writes in a slot; -1 for none.
+        """Return the address at which each component reads or writes in a slot.
 
-        The arrays `memory` and `base` have the memory of each point, and the address in it at which
-        the first block of the row begins.
+        It is an address in the array of all memories of a node. `slot` is the row, block and flit
+        that the sequencer presents. The arrays `memory` and `base` have the memory of each
+        component, and the address in it at which the first block of the row begins. The result is
+        -1 for a component that does nothing.
         """
         there = (base >= 0) & (memory >= 0) & (slot.block < self.loop.blocks[slot.row])
         within = slot.block * self.loop.flits + self.within[memory, slot.flit]
@@ -292,18 +305,18 @@ class Machine:
         return np.zeros((len(self.nodes), self.program.topology.ports), self.memory.dtype)
 
     def _register_words(self, holder: Holder, cycle: int, words: Words) -> Words:
-        """Return the words that registers hold after an edge, which `hold` may have changed.
+        """Return the words in the registers of all ports after an edge, shape (nodes, ports).
 
-        There is one register at each port of each node; `words` are those at its input. `hold` is
+        `words` are those at the inputs of the registers; the function `hold` may change them. It is
         given `holder`, the kind of these registers, and `cycle`, the cycle of the edge.
         """
         return self.hold(holder, cycle, words, self.nodes[:, None], np.arange(words.shape[1]))
 
     def _source_words(self, arriving: Words) -> Words:
-        """Return the words that out-ports, operators and memories can select in this cycle.
+        """Return the words of all sources in this cycle: those that other components can select.
 
         The shape is (nodes, sources), with sources in the order of `Sources`. `arriving` has the
-        words at the in-ports.
+        words at the in-ports, shape (nodes, ports).
         """
         words = [arriving, self.later[:, list(self.having.delayed)]]
         if self.having.results:
@@ -319,10 +332,10 @@ class Machine:
         return np.concatenate([*words, self.memory[:, -1:]], axis=1)
 
     def _select_words(self, cycle: int, groups: list[_PointGroup], sources: Words) -> Words:
-        """Return the words that points select in a cycle, shape (nodes, ports).
+        """Return the words that all out-ports, or all operators behind in-ports, select in a cycle.
 
-        The points of `groups` are either the out-ports or the operators behind in-ports; `sources`
-        are the words from which they select.
+        The result has the shape (nodes, ports). `groups` are these components, and `sources` the
+        words from which they select.
         """
         chosen = self.idle_words()
         for _, _, numbers, (source,) in self._acting_points(cycle, groups):
@@ -340,9 +353,9 @@ class Machine:
         return self.operator.combine(a, b, self.width)
 
     def _read_words(self, cycle: int) -> Words:
-        """Return the words that all readers have read after the edge of `cycle`.
+        """Return the words that readers, which read memories, hold after the edge of `cycle`.
 
-        The shape is (nodes, readers). A reader that does not act in this cycle keeps its word.
+        The shape is (nodes, readers). A reader that does not read in this cycle keeps its word.
         """
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):
@@ -353,7 +366,10 @@ class Machine:
         return words
 
     def _store_words(self, cycle: int, sources: Words) -> None:
-        """Store words of this cycle in the memories that store one; `sources` has all words."""
+        """Store words in all memories that store one in this cycle.
+
+        `sources`, shape (nodes, sources), has the words from which memories select.
+        """
         for slot, late, numbers, (base, source, tap) in self._acting_points(cycle, self.storing):
             address = self._joined_address(slot, numbers, np.where(tap == late, base, IDLE))
             node, point = np.nonzero(address >= 0)

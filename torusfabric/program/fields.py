@@ -36,7 +36,12 @@ __all__ = ["ACTIONS", "IDLE", "IDENTITY_MEMORY", "Action", "Duty", "Field", "Nod
 
 
 class Stage(enum.IntEnum):
-    """The kind of source that provides a word, in the order in which sources are numbered."""
+    """The kinds of sources, in the order in which the sources of a node are numbered.
+
+    A *source* is a component whose words others can select: an in-port, the operator behind it, a
+    register behind either, an injection port (an input of the router for words from the memories of
+    the node), or the identity word (a constant such as 0, which changes nothing in a sum).
+    """
 
     #: An in-port, and a second register behind it.
     PORT = 0
@@ -58,6 +63,11 @@ Source: TypeAlias = tuple[Stage, Any]
 @dataclass(frozen=True)
 class Sources:
     """The numbered sources that out-ports, operators and memories of a node select from.
+
+    A *source* is a component that provides words. An *injection port* is an input of the router for
+    words from the node's own memories; *readers* in front of it read the memories. The *identity
+    word* is a constant, such as 0 for a sum, that an operator combines with any word without
+    changing it.
 
     Sources are numbered stage by stage, in this order:
 
@@ -108,30 +118,35 @@ class Sources:
     made: bool = False
 
     def first_of_stage(self, stage: Stage) -> int:
-        """Return the number of the first source of a stage.
+        """Return the number of the first source of a stage, such as the first injection port.
 
-        If the stage has no sources, it is the number that the next source in the order has.
+        If the node has no source of this stage, the result is the number of the first source of a
+        later stage.
         """
         return sum(each < stage for each, _ in self.by_number)
 
     @property
     def first_injection(self) -> int:
-        """The source number of injection port 0."""
+        """The source number of injection port 0, an input of the router for words from memories."""
         return self.first_of_stage(Stage.INJECTION)
 
     @property
     def identity(self) -> int:
-        """The source number of the identity word."""
+        """The source number of the identity word, a constant that changes no sum, such as 0."""
         return self.first_of_stage(Stage.IDENTITY)
 
     @property
     def n_readers(self) -> int:
-        """Number of readers, in front of all injection ports together."""
+        """Number of readers of a node, the components that read memories for injection ports."""
         return sum(map(len, self.injections))
 
     @cached_property
     def by_number(self) -> tuple[Source, ...]:
-        """The sources in the order of their numbers, as pairs of stage and number in it."""
+        """All sources in the order of their numbers, each as a pair (stage, number).
+
+        The number is that of the in-port or injection port. ``(Stage.DELAYED, 2)`` is the second
+        register behind in-port 2.
+        """
         ports = range(self.ports)
         numbered = (
             (Stage.PORT, ports),
@@ -147,24 +162,28 @@ class Sources:
     def numbers_within(
         self, others: Sources, *, ports: Sequence[int] | IntArray, injections: Sequence[int]
     ) -> IntArray:
-        """Return the number that each source has among the sources of another node.
+        """Return the number that each source has in `others`, the sources of a larger node.
 
-        The other node is larger, or executes several forms.
+        Why: a fabric with several forms has nodes with the sources of all forms together, in which
+        the sources of a single form get other numbers.
 
         Parameters
         ----------
         others : Sources
-            Sources of a node that has at least these.
+            Sources that include all of these, perhaps under other numbers of ports.
         ports, injections : sequence of int
             Numbers, within `others`, of each in-port and each injection port.
 
         Returns
         -------
         ndarray of int16, shape (sources + 1,)
-            The last entry is -1, so that the index `IDLE` gives `IDLE`.
+            Entry k is the number of source k in `others`. The last entry is -1, so that the index
+            `IDLE` (-1) gives `IDLE`.
 
         Examples
         --------
+        The node with one port becomes a part of a node with two: its in-port 0 is in-port 1 there.
+
         >>> common = Sources(2, delayed=(1,), injections=((0,), (1,)))
         >>> sources = Sources(1, injections=((0,),))
         >>> sources.numbers_within(common, ports=[1], injections=[0]).tolist()
@@ -185,9 +204,11 @@ IDENTITY_MEMORY = -2
 
 
 class Action(enum.Enum):
-    """The kind of decision that rows make at a control point.
+    """The kinds of values that a program gives to components row by row.
 
-    The comment on each action names the component, and the meaning of the values.
+    Examples are the source that an out-port selects (`SELECT`), and the address at which a memory
+    stores a word (`WRITE`). The comment on each action names the component and the meaning of the
+    values.
     """
 
     #: Out-port: number of the source that feeds it.
@@ -209,7 +230,7 @@ class Action(enum.Enum):
 
 
 class NodeComponent(enum.Enum):
-    """The kind of component that has a control point."""
+    """The kinds of components of a node that the rows of a program control."""
 
     #: The crossbar; points are numbered by out-port.
     ROUTER = "router"
@@ -220,19 +241,21 @@ class NodeComponent(enum.Enum):
 
 
 class Duty(NamedTuple):
-    """Properties of an `Action`; code that handles all actions alike reads them.
+    """Properties of an `Action`, which is a kind of values that rows give to a component.
+
+    Code that handles all actions alike reads these properties.
 
     Parameters
     ----------
     holder : NodeComponent
-        Component that has the control point.
+        Kind of the component that acts by these values.
     selects : bool
-        True if the values are source numbers.
+        True if the values are numbers of sources that the component selects.
     acts : bool
-        True if `IDLE` means that the point does nothing. Otherwise `IDLE` means that the value does
-        not matter.
+        True if the value `IDLE` means that the component does nothing. Otherwise `IDLE` means that
+        the value does not matter.
     stores : bool
-        True if the action concerns words that have arrived. The action then comes later by the
+        True if the action concerns words that have arrived. The component then acts later by the
         cycles that these words spend on links.
     """
 
@@ -256,7 +279,11 @@ ACTIONS = {
 
 
 class Point(NamedTuple):
-    """A control point: its action, and the number of its out-port, in-port, reader or memory."""
+    """A control point: a component of a node, and a kind of value that rows give to it.
+
+    `number` counts the components of the kind. ``Point(Action.SELECT, 2)`` is the select of
+    out-port 2.
+    """
 
     action: Action
     number: int
@@ -266,6 +293,9 @@ class Point(NamedTuple):
 class Field:
     """The values of a control point in all rows.
 
+    A *control point* is a kind of value for one component, such as the select of out-port 2. Nodes
+    with equal values share a *variant*.
+
     Parameters
     ----------
     point : Point
@@ -273,8 +303,8 @@ class Field:
     values : ndarray of int, shape (rows, variants)
         Value in each row at the nodes of each variant, or `IDLE`.
     delay : int
-        Cycles from the slot that presents a row to the cycle in which the point acts on it. A
-        memory stores later than that by its value of `Action.TAP`.
+        Cycles from the cycle in which the sequencer presents a row to the cycle in which the
+        component acts on it. A memory stores later than that by its value of `Action.TAP`.
     """
 
     point: Point
@@ -287,14 +317,15 @@ class Field:
         points: Mapping[NodeComponent, Mapping[int, int]],
         memories: IntArray | None = None,
     ) -> Field:
-        """Return the field with other numbers of sources, points and memories.
+        """Return the field with other numbers of its component, sources and memories.
 
         Parameters
         ----------
         sources : ndarray of int
             New number of each source; the last entry belongs to `IDLE`.
         points : mapping of NodeComponent to mapping of int to int
-            For some kinds of components, the new number of each component.
+            For each kind of component, a map from the old number of a component to the new one.
+            Numbers that are missing stay the same.
         memories : ndarray of int, optional
             New number of each memory. The last two entries are the new values of
             `IDENTITY_MEMORY` and `IDLE`.
@@ -310,7 +341,11 @@ class Field:
 
 
 class Order(enum.Enum):
-    """The order in which a run steps through rows and flits; `Loop` explains both values."""
+    """The order in which a run steps through rows and flits: row by row, or flit by flit.
+
+    Row by row, a row lasts until all flits of its blocks have been sent. Flit by flit, a row lasts
+    one cycle, and all rows are repeated for each flit.
+    """
 
     #: Flit by flit: all rows for flit 0 of each block, then all rows for flit 1, ..
     FLIT = "flit"
@@ -320,7 +355,7 @@ class Order(enum.Enum):
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory at every node; at some variants it may have no words.
+    """A memory of each node. Nodes that never use it may have a memory of no words.
 
     Parameters
     ----------
@@ -329,8 +364,9 @@ class Memory:
     own : bool
         True if the host writes the node's own message into the memory.
     layout : int
-        Number of the send map (`Form.send_map`) that gives the addresses of the message in the
-        memory. Forms can have different send maps; the host then writes a message once for each.
+        If `own`: number of the send map, the table of the addresses of the message in this memory.
+        Forms with different send maps have different memories, and the host then writes a message
+        once for each send map.
     """
 
     ports: tuple[int, ...]
@@ -339,7 +375,7 @@ class Memory:
 
 
 def make_node_memories(ports: Iterable[int], own: int) -> tuple[Memory, ...]:
-    """Return a memory for each in-port in `ports`, then `own` memories for the node's message."""
+    """Return the memories of a node: one for each of `ports`, then `own` for its message."""
     return (*(Memory((port,)) for port in ports), *(Memory((), own=True) for _ in range(own)))
 
 
@@ -355,7 +391,9 @@ def first_own_memory(memories: Sequence[Memory]) -> int:
 class Loop:
     """The rows of a run, and the order in which the sequencer steps through them.
 
-    Blocks have n flits in a run, at most `flits`.
+    Blocks have n flits in a run, at most `flits`. A *slot* is a cycle in which the sequencer
+    presents one row and one flit. A *control point* is a component that rows control, such as the
+    select of an out-port, and a *variant* a set of nodes that act alike.
 
     - Row by row (`Order.ROW`), a row takes ``max(least, pause + blocks * n)`` cycles, in which its
       blocks follow one another. Every point acts on all blocks of the row.
@@ -376,7 +414,8 @@ class Loop:
         Row by row: cycles of each row beyond those of its blocks, and the number of its blocks.
         Flit by flit: 0 and 1. Words of a row may still arrive during later rows without a pause.
     fields : tuple of Field
-        Fields of the control points, at most one each.
+        Values of the control points in all rows and variants, at most one field for each control
+        point.
     departure : ndarray of int, shape (steps of the schedule, ports)
         Row in which a sender reads the words that it sends through a port in a step.
     departure_skew : ndarray of int, shape (nodes, ports)
@@ -413,37 +452,42 @@ class Loop:
         return {field.point: field for field in self.fields}
 
     def field(self, action: Action, number: int) -> Field | None:
-        """Return the field of a control point; None if the point does nothing in any row.
+        """Return the values of one component in all rows; None if it never does anything.
 
         Parameters
         ----------
         action : Action
-            Kind of the values.
+            Kind of the values, such as `Action.SELECT` for the source that an out-port selects.
         number : int
-            Number of the component, such as an out-port or a reader, among those of its kind.
+            Number of the component, such as an out-port or a memory, among those of its kind.
         """
         return self._fields_by_point.get(Point(action, number))
 
     def point_values(self, action: Action, number: int) -> IntArray:
-        """Return the values of a control point, shape (rows, variants).
+        """Return the values of one component as an array of shape (rows, variants).
 
-        The values are all `IDLE` if the point does nothing in any row.
+        A variant is a set of nodes that act alike. The values are all `IDLE` if the component does
+        nothing in any row.
 
         Parameters
         ----------
         action, number
-            Action and number of the point, the same as in `field`.
+            Kind of the values, and number of the component, as in `field`.
         """
         field = self.field(action, number)
         return np.full((self.n_rows, self.n_variants), IDLE) if field is None else field.values
 
     def fields_of_action(self, action: Action) -> tuple[Field, ...]:
-        """Return the fields of all control points with this action."""
+        """Return the fields of all components with this kind of value, such as all out-ports."""
         return tuple(field for field in self.fields if field.point.action is action)
 
     @cached_property
     def selected_sources(self) -> IntArray:
-        """The source number that feeds each out-port, shape (rows, variants, ports)."""
+        """The number of the source that feeds each out-port, shape (rows, variants, ports).
+
+        `IDLE` stands for an out-port that carries no word. A variant is a set of nodes that act
+        alike.
+        """
         return np.stack([self.point_values(Action.SELECT, p) for p in range(self.n_ports)], axis=-1)
 
     @property
@@ -475,7 +519,10 @@ class Loop:
         return self.flits if self.padded else flits
 
     def row_cycles(self, flits: int) -> IntArray:
-        """Return the cycles that each row takes each time it comes, for blocks of `flits` flits."""
+        """Return the cycles of each row, for blocks of `flits` flits, shape (rows,).
+
+        If all rows are repeated for each flit, every row takes one cycle each time.
+        """
         if self.order is Order.FLIT:
             return np.ones(self.n_rows, int)
         moving = self.blocks * self.padded_flits(flits)
@@ -483,9 +530,10 @@ class Loop:
         return cycles
 
     def slots_after_words(self, flits: int) -> IntArray:
-        """Return the number of slots of a run that follow the last word of each row.
+        """Return the cycles (slots) of a run from the last word of each row to the end of all rows.
 
-        Blocks have `flits` flits. Flit by flit, the last word of a row is that of the last flit.
+        Blocks have `flits` flits. If rows are repeated for each flit, the last word of a row is
+        that of the last flit.
         """
         if self.order is Order.FLIT:
             return np.arange(self.n_rows)[::-1]
@@ -494,7 +542,10 @@ class Loop:
         return end - self.blocks * self.padded_flits(flits)
 
     def n_slots(self, flits: int) -> int:
-        """Return the number of slots of a run, one a cycle, for blocks of `flits` flits."""
+        """Return the cycles of all rows of a run, for blocks of `flits` flits.
+
+        Cycles before the first row and after the last one are not included.
+        """
         times = self.padded_flits(flits) if self.order is Order.FLIT else 1
         return int(self.row_cycles(flits).sum()) * times
 
@@ -510,7 +561,8 @@ class Loop:
 def number_by_value(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
     """Give equal values the same number, from 0 in the order in which they first appear.
 
-    This finds the variants of nodes.
+    Given the actions of each node, the numbers are those of the variants, the sets of nodes that
+    act alike.
 
     Parameters
     ----------
@@ -526,6 +578,9 @@ def number_by_value(values: Iterable[Hashable]) -> tuple[IntArray, IntArray]:
 
     Examples
     --------
+    Nodes 0 and 2 act alike, so they share variant 0. Variants 0 and 1 appear first at nodes 0 and
+    1.
+
     >>> number, first = number_by_value("aba")
     >>> number.tolist(), first.tolist()
     ([0, 1, 0], [0, 1])

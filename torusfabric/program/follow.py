@@ -31,7 +31,7 @@ LARGEST_MARK = Operator("largest", lambda a, b, w: np.maximum(a, b), lambda w: 0
 
 
 class Moment(NamedTuple):
-    """The location of a word after a clock edge.
+    """One entry of the path of a word: the component that holds the word from a clock edge on.
 
     Parameters
     ----------
@@ -95,7 +95,10 @@ def follow_flit(program: Program, origin: int, destination: int, flit: int = 0) 
 
 
 def _message_number(program: Program, origin: int, destination: int) -> int:
-    """Return the index of the first message from the origin among those that `destination` gets."""
+    """Return the index of the message from `origin` among the messages that `destination` receives.
+
+    If there are several from this origin, it is the index of the first.
+    """
     blocks, position = program.schedule.blocks, program.groups.position_of_node
     parts = blocks.origin_of_part(position[destination], np.arange(blocks.messages_per_receiver))
     there = np.flatnonzero(parts == position[origin])
@@ -129,9 +132,10 @@ def _require_traffic(program: Program, origin: int, destination: int) -> None:
 
 
 def farthest_pair(program: Program) -> tuple[int, int]:
-    """Return origin and destination of the message whose first flit has the longest path.
+    """Return origin and destination of the message with the most hops on its path.
 
-    Of several such messages, it is the first. In a reduction, the flit is a contribution.
+    The path is that of the first flit, or in a reduction of the first contribution. Of several such
+    messages, the one with the lowest origin, and then the lowest destination, is taken.
 
     Raises
     ------
@@ -152,21 +156,22 @@ def farthest_pair(program: Program) -> tuple[int, int]:
 
 
 def _largest_mark(program: Program, origins: IntArray) -> IntArray:
-    """Return, for each node, the largest mark among the first flits that it receives.
+    """Return, for each node, a number that tells the longest path among the words that it receives.
 
-    Marks here are not numbers of moments. With N nodes, node v of `origins` sends the mark N - v,
-    and each hop adds N + 1. A received mark is ``hops * (N + 1) + N - v``, so the largest mark has
-    come by the longest path.
+    The program is executed on numbers, called marks, in place of data. With N nodes, node v of
+    `origins` sends the mark N - v, and each hop adds N + 1. A word from v therefore arrives as
+    ``hops * (N + 1) + N - v``. The largest of these numbers is returned.
     """
     count = program.topology.nodes
 
     def with_hops(
         holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Add N + 1 to each mark in the register of an out-port, where N is the number of nodes.
+        """Return the marks that components are about to hold, with N + 1 added at each hop.
 
-        The arguments `holder`, `cycle`, `words` (the marks), `node` and `number` are those of
-        `HoldWords`.
+        N is the number of nodes, and a hop is counted in the register of an out-port. The function
+        is the argument `hold` of `Machine`: `holder` is the kind of the components, and `words` are
+        the marks.
         """
         return words + (words > 0) * (count + 1) if holder is Holder.LINK else words
 
@@ -176,10 +181,11 @@ def _largest_mark(program: Program, origins: IntArray) -> IntArray:
 
 
 def _received_marks(program: Program, origins: IntArray, hold: HoldWords) -> IntArray:
-    """Return the marks that all nodes receive, shape (nodes, receive words).
+    """Execute the program on marks; return those that arrive, shape (nodes, receive words).
 
-    Node v of `origins` sends the mark N - v, with N nodes. All other nodes send words without a
-    mark (0). The function `hold` sees the words in all components, and may change them.
+    A mark is a number in place of a word. With N nodes, node v of `origins` sends the mark N - v,
+    and all other nodes send 0, which is no mark. At each clock edge the function `hold` is given
+    the marks that components are about to hold, and returns those that they hold instead.
     """
     nodes = program.topology.nodes
     words = np.zeros((nodes, program.send_words), np.int64)
@@ -191,7 +197,11 @@ def _received_marks(program: Program, origins: IntArray, hold: HoldWords) -> Int
 
 
 class _Recorder:
-    """A recorder of moments, each with the number of the moment before it."""
+    """A recorder of the locations of marked words, from which the path of a word is found.
+
+    A mark is a number in place of a word. Each entry of the record, a moment, has the component
+    that took a mark, and the number of the moment in which the word was taken before.
+    """
 
     def __init__(self) -> None:
         self._count = 0
@@ -200,11 +210,11 @@ class _Recorder:
     def hold_words(
         self, holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
     ) -> IntArray:
-        """Add a moment for each marked word that components take, and return the new marks.
+        """Record the components that take marked words, and return the new marks of these words.
 
-        This is the function `hold` of `torusfabric.program.execute.Machine`. At the edge of
-        `cycle`, components of the kind `holder` are about to hold the marks `words`; 0 is no mark.
-        Each component has a `node`, and a `number` among the components of its kind.
+        The new mark of a word is the number of the moment that is recorded for it. At the edge of
+        `cycle`, components of the kind `holder` are about to hold the marks `words`, where 0 is no
+        mark. Each component has a `node`, and a `number` among the components of its kind.
         """
         there = np.nonzero(words)
         node, number = (np.broadcast_to(each, words.shape)[there] for each in (node, number))
@@ -217,9 +227,10 @@ class _Recorder:
         return words
 
     def path_to_mark(self, mark: int, wait: int) -> list[Moment]:
-        """Return the path of a word: the moments up to the one with number `mark`, in order.
+        """Return the path of the word whose last mark is `mark`: its moments in order.
 
-        The first slot of the run is cycle `wait` of the fabric.
+        The mark is the number of the last moment. The first row of the run is presented in cycle
+        `wait`.
         """
         moments = np.concatenate(self._moments, axis=1)
         path: list[Moment] = []

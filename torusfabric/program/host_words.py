@@ -33,7 +33,8 @@ def port_addresses(
 ) -> Located:
     """Return the memory and address that the host port uses for each word of a message.
 
-    The words are in the order in which the host numbers them.
+    The host is the computer that writes messages and reads results. If runs choose the root, a node
+    may get addresses of words that it has only as the root; `word_addresses` leaves them out.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def port_addresses(
         of_part = np.full_like(of_part, root)
     mapped, groups = merged.receive_map if received else merged.send_map, merged.groups
     chosen = slice(None) if nodes is None else np.asarray(nodes)
-    memory, base = mapped.locate(groups.position_of_node[chosen, None], of_part, chunk)
+    memory, base = mapped.locate(groups.map_row_of_node[chosen, None], of_part, chunk)
     there = (base >= 0) & (groups.group_of_node[chosen, None] >= 0)
     return memory, np.where(there, base + program.within_blocks(form, memory, flit), -1)
 
@@ -79,11 +80,11 @@ def word_addresses(
     nodes: ArrayLike | None = None,
     words: IntArray | None = None,
 ) -> Located:
-    """Return the memory and address in which each word of the host lies, in the order of the host.
+    """Return the memory and address of each word that the host writes or reads at each node.
 
-    Unlike `port_addresses`, the result differs between the root and the other nodes. Words that
-    only the root has get address -1 at all others. The root of a broadcast receives nothing: the
-    host reads its message from the half of a memory in which the root keeps the words to send.
+    The host is the computer that writes messages and reads results. Words that only the root has
+    get the address -1 at all other nodes. The root of a broadcast receives nothing, so the
+    addresses at which the host reads its result are those of its own message.
 
     Parameters
     ----------

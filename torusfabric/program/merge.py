@@ -62,7 +62,10 @@ NO_BENEFIT = -np.inf
 
 
 def merge(programs: Sequence[Program]) -> Program:
-    """Merge programs of one form each into a program from which each run chooses a form.
+    """Merge programs of one form each into a program with several forms, each of which is a mode.
+
+    The program has memories, ports to the routers and settings that serve all forms. Each form
+    keeps its own rows.
 
     Parameters
     ----------
@@ -141,16 +144,22 @@ def merge(programs: Sequence[Program]) -> Program:
 def _renumber_fields(
     loop: Loop, sources: Sources, taken: list[int], memories: IntArray, variants: IntArray
 ) -> tuple[Field, ...]:
-    """Return the fields of a loop with the common numbers of all components and variants.
+    """Return the fields of one form with the numbers that the merged program uses.
+
+    A field has the values of one component in all rows.
+
+    Merging gives common numbers to the components of all forms, and to variants, the sets of nodes
+    that act alike.
 
     Parameters
     ----------
     loop : Loop
-        The rows of one form, with its own numbers.
+        The rows of the form, with its own numbers.
     sources : Sources
-        The sources of a node of the merged program.
+        The sources of a node of the merged program: all components whose words others can select.
     taken : list of int
-        For each injection port of the form, its common number.
+        For each injection port of the form (an input of the router for words from memories), its
+        common number.
     memories : ndarray of int
         For each memory of the form, its common number.
     variants : ndarray of int
@@ -185,11 +194,12 @@ def _renumber_fields(
 def _join_variants(
     programs: Sequence[Program],
 ) -> tuple[IntArray, IntArray | None, list[IntArray]]:
-    """Return the common variants of all forms.
+    """Return common variants for several programs, each of which is one form of the merged program.
 
-    In forms by offset a node acts by the variant of its offset from the root, in all others by its
-    own variant. Common variants of nodes come first, then those of offsets. Each form is given by
-    its own program, in `programs`.
+    A variant is a set of nodes that act alike; two nodes are in one common variant if they act
+    alike in all forms. If a form is *by offset*, a node acts according to its offset from the root
+    of the run, so its variants are sets of offsets. Common variants of nodes are numbered first,
+    then those of offsets.
 
     Returns
     -------
@@ -197,9 +207,9 @@ def _join_variants(
         Common variant of each node.
     of_offsets : ndarray of int, shape (nodes,), or None
         Common variant of each offset; None if no form is by offset.
-    variants : list of ndarray of int, shape (variants,)
-        For each program, its variant for each common variant. The entry is arbitrary where no node
-        of this program acts by the common variant.
+    variants : list of ndarray of int, shape (common variants,)
+        For each program, its own variant for each common variant. The entry is arbitrary where no
+        node of this program acts by the common variant.
     """
     fixed = [program for program in programs if not program.by_offset]
     rooted = [program for program in programs if program.by_offset]
@@ -223,14 +233,11 @@ def _join_variants(
 def _join_memories(
     programs: Sequence[Program],
 ) -> tuple[list[Memory], list[IntArray], list[int]]:
-    """Return the memories of a node, of which each serves several forms if possible.
+    """Return the memories of a node in the merged program; many serve several forms.
 
-    All forms share the memories for words that arrive at an in-port.
-
-    Messages of two forms share a memory only if both forms keep them at equal addresses. Why: the
-    host writes a message before the run chooses the form.
-
-    Each form is given by its own program, in `programs`.
+    Each of `programs` is one form. All forms share the memories for words that arrive at an
+    in-port. Messages of two forms share a memory only if both forms keep them at equal addresses.
+    Why: the host writes a message before the run chooses the form.
 
     Returns
     -------
@@ -239,7 +246,7 @@ def _join_memories(
     numbers : list of ndarray of int
         For each program, the common number of each of its memories.
     layouts : list of int
-        For each program, the number of its send map among the different send maps.
+        For each program, a number that is equal for programs that keep messages at equal addresses.
     """
     joint, all_numbers, all_layouts = list[Memory](), list[IntArray](), list[int]()
     known: dict[Hashable, int] = {}
@@ -282,7 +289,9 @@ def message_layout_key(program: Program) -> Hashable:
 
 
 class _Injection(NamedTuple):
-    """An injection port of a form, or a merged one of several forms.
+    """An injection port, an input of the router for words that *readers* read from memories.
+
+    It is the port of one form, or the merged port of several forms.
 
     Parameters
     ----------
@@ -294,7 +303,7 @@ class _Injection(NamedTuple):
     readers : int
         Number of its readers; the words of several are combined.
     at : ndarray of bool, shape (variants,)
-        True for each variant of nodes that has the injection port.
+        True for each variant (set of nodes that act alike) whose nodes have the injection port.
     """
 
     feeds: BoolArray
@@ -308,9 +317,10 @@ class _Injection(NamedTuple):
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
     def merge_benefit(self, other: _Injection) -> float:
-        """Return a number for the hardware that is saved if this and the `other` one are merged.
+        """Return a number for the hardware that is saved by merging this port with the `other`.
 
-        Larger numbers mean that more is saved; `NO_BENEFIT` if they must not be merged.
+        The number is larger if both feed the same outputs, or read the same memories. It is
+        `NO_BENEFIT` if not exactly the same nodes have both ports; they must then not be merged.
         """
         if (self.at != other.at).any():
             return NO_BENEFIT
@@ -325,7 +335,11 @@ class _Injection(NamedTuple):
 def _common_injections(
     loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
 ) -> tuple[list[list[int]], list[int]]:
-    """Assign common numbers to the injection ports of all forms.
+    """Decide which injection ports of different forms are merged, and number the merged ports.
+
+    An injection port is an input of the router for words that *readers* read from memories. Each
+    pair of ports has a benefit (`_Injection.merge_benefit`), and the sum of all benefits is
+    maximized, form by form.
 
     Parameters
     ----------
@@ -334,14 +348,15 @@ def _common_injections(
     memories : sequence of (ndarray of int)
         For each form, the common number of each of its memories.
     variants : sequence of (ndarray of int)
-        For each form, its variant for each common variant whose endpoints may differ.
+        For each form, its variant for each common variant (set of nodes that act alike). Empty if
+        all nodes have equal injection ports.
 
     Returns
     -------
     numbers : list of (list of int)
-        For each form, the common number of each injection port.
+        For each form, the number of the merged port for each of its injection ports.
     readers : list of int
-        Number of readers of each common injection port.
+        Number of readers of each merged port.
     """
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
@@ -369,9 +384,10 @@ def _common_injections(
 
 
 def _list_injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
-    """Return the injection ports of one form, whose rows are `loop`.
+    """Return the injection ports of one form, with their connections, in order.
 
-    The arrays `memories` and `variants` are the entries for this form in `_common_injections`.
+    `loop` has the rows of the form. `memories` and `variants` are the entries for this form in
+    `_common_injections`.
     """
     found = []
     for number, readers in enumerate(loop.sources.injections):

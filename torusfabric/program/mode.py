@@ -75,13 +75,15 @@ class CycleCost:
     alpha, hop_cycles, flit_cycles : int
         Cycles for each round, each hop and each flit.
     constant_parts : mapping of str to int
-        Cycles that a run takes once, by purpose: ``start`` (preparation of the sequencer), and the
-        keys of `Timing.drain_cycles_by_purpose`. Here ``waits`` includes rows beyond `rounds`, in
-        which sums wait for their last words. It is negative if a run waits for fewer steps than the
-        schedule plans.
+        Cycles that a run takes once, by purpose: ``start`` for the preparation of the sequencer,
+        and the keys of `Timing.drain_cycles_by_purpose` for the end of the run. The entry ``waits``
+        includes additional rows, in which sums wait for their last words. It is negative if a run
+        needs fewer rows than the schedule has steps.
 
     Examples
     --------
+    Four steps of together 12 flits, in which neither rounds nor hops take additional cycles.
+
     >>> cost = CycleCost(4, 0, 12, constant_parts={"sequencer": 1, "distribution": 2})
     >>> print(cost)
     tau flits + constant = 1 * 12 + 3 = 15 cycles
@@ -104,7 +106,7 @@ class CycleCost:
 
     @property
     def constant_cycles_text(self) -> str:
-        """The cycles that a run takes once, with their purposes, as text."""
+        """The cycles that a run takes once, as text such as ``3 cycles: sequencer 1, write 2``."""
         parts = ", ".join(
             f"{name} {cycles}" for name, cycles in self.constant_parts.items() if cycles
         )
@@ -150,8 +152,9 @@ class Form:
     loop : Loop
         Rows of the form.
     send_map, receive_map : AddressMap
-        Addresses of the blocks that a node sends, and of those that it has received. If runs choose
-        the root, addresses of received blocks may depend on the root (see `has_root_addresses`).
+        Tables of memory addresses: of the blocks that a node sends, and of those that it has
+        received. If runs choose the root, addresses of received blocks may depend on the root (see
+        `has_root_addresses`).
     moving : CycleCost
         Cycles of a run for rounds, hops and flits, without those that a run takes once.
     any_length : bool
@@ -163,9 +166,11 @@ class Form:
         True if the program has several forms. A run then takes `MODE_SETUP` cycles more, in which
         the sequencer looks up the form.
     layout : int
-        Number of the send map among the different send maps of all forms.
+        Number of the send map. Forms with the same number keep the message to send at the same
+        addresses.
     known_by : str
-        A text for people: the fact by which a receiver knows the origin of a word.
+        A text for people: the fact by which a receiver knows the origin of a word, such as
+        ``"step and port"``.
     """
 
     schedule: Schedule
@@ -183,7 +188,7 @@ class Form:
 
     @property
     def cost(self) -> CycleCost:
-        """The cycles of a run with the largest blocks, by rounds, hops, flits and constants."""
+        """The cycles of a run with the largest blocks, as a formula of rounds, hops and flits."""
         loop, moving = self.loop, self.moving
         parts = {"start": self.timing.run_setup, **self.timing.drain_cycles_by_purpose}
         # A table of sums may have additional rows and cycles, in which sums wait for operators. It
@@ -196,15 +201,16 @@ class Form:
 
     @property
     def grain_flits(self) -> int:
-        """The grain: flits by which a message grows until its blocks grow by `block_unit_flits`.
+        """The grain: message lengths are rounded up to a multiple of this number of flits.
 
-        A run with an incomplete last grain takes the cycles of a run with a complete one.
+        Between two multiples, messages are padded to equal blocks, and runs take equal cycles. It
+        is the number of chunks times `block_unit_flits`.
         """
         return self.block_unit_flits * self.schedule.chunks
 
     @property
     def block_unit_flits(self) -> int:
-        """Flits by which a block grows: one if the message is a single block, otherwise a beat."""
+        """The unit of the size of a block, in flits: a beat, or 1 if a message is one block."""
         return self.beat if self.schedule.chunks > 1 else 1
 
     def block_of(self, length: int) -> int:
@@ -213,19 +219,19 @@ class Form:
 
     @property
     def timing(self) -> Timing:
-        """The timing of a run with the largest blocks."""
+        """The cycles of all events in a run with the largest blocks."""
         return self.timing_of(self.loop.flits)
 
     def timing_of(self, flits: int) -> Timing:
-        """Return the timing of a run with blocks of `flits` flits."""
+        """Return the cycles of all events in a run with blocks of `flits` flits."""
         setup = RUN_SETUP * self.any_length + MODE_SETUP * self.chosen
         return Timing(self.loop, flits, setup)
 
     def cycle_pieces(self, first: int) -> list[CyclePiece]:
         """Return the cycles of runs as a piecewise linear function of n, for n >= `first`.
 
-        A run has blocks of n * `block_unit_flits` flits. In the pieces that are returned,
-        `CyclePiece.per_flit` therefore counts cycles for each `block_unit_flits` flits.
+        Here n is the size of a block in units of `block_unit_flits` flits. The field
+        `CyclePiece.per_flit` of the result is therefore the number of cycles for each such unit.
         """
         pieces, unit = (
             self.timing.cycle_pieces(self.block_unit_flits * first),
@@ -240,10 +246,7 @@ class Form:
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes in which the form runs.
-
-        Address maps name a node by its position in its group.
-        """
+        """The groups of nodes in which the form runs; mostly one group of all nodes."""
         return self.schedule.blocks.groups
 
     @property
@@ -259,10 +262,10 @@ class Form:
 
     @property
     def upper_half_address(self) -> int:
-        """The first address of the words that a node receives in a broadcast from any root.
+        """The first address of the words that a node receives, in a broadcast from any root.
 
-        Below this address, the same memories hold the words that the node would send as the root.
-        In all other forms the value is 0.
+        There each memory has two halves. The lower half holds the words that the node sends if it
+        is the root, the upper half the words that it receives. In all other forms the value is 0.
         """
         collective = self.schedule.collective
         halves = self.by_offset and collective.single_origin and collective.to_all
@@ -270,10 +273,12 @@ class Form:
 
 
 class Range(NamedTuple):
-    """The lengths of messages from `start` flits up to the next range, and the form for them.
+    """A range of message lengths, and the form that serves it.
 
-    `form` is the number of the form within its mode; in `Mode.numbered_ranges`, it is the number
-    among the forms of all modes.
+    The range begins with `start` flits, and ends before the `start` of the next range. `form` is
+    the number of the form within its mode, or among the forms of all modes in
+    `Mode.numbered_ranges`. If a mode has the ranges (1, 0) and (5, 1), form 0 serves messages of 1
+    to 4 flits, form 1 longer ones.
     """
 
     start: int
@@ -294,8 +299,8 @@ class Mode:
         Ranges of lengths in ascending order, with the form for each. The first begins with one
         flit.
     roots : int
-        Number of roots, if the mode has every form once for each root; otherwise 0. The ranges then
-        number the forms of one root only.
+        Number of roots, if the mode has a form of its own for each root; otherwise 0. With r roots,
+        number f in `ranges` then means the forms from f * r on, one for each root.
     """
 
     forms: tuple[Form, ...]
@@ -315,6 +320,8 @@ class Mode:
 
         Examples
         --------
+        The only mode has only one form, number 0.
+
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8)
         >>> program.modes[0].form_of(5)
@@ -324,7 +331,10 @@ class Mode:
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
     def form_at(self, form: int) -> Form:
-        """Return the form with number `form` in `ranges`; with several roots, that for root 0."""
+        """Return the form that `ranges` call by the number `form`.
+
+        If the mode has a form of its own for each root, the result is that for root 0.
+        """
         return self.forms[form * (self.roots or 1)]
 
     @property
@@ -339,7 +349,7 @@ class Mode:
 
     @property
     def first_starts(self) -> dict[int, int]:
-        """The shortest length that each form serves, in flits; forms in the order of the mode."""
+        """The shortest length that each form serves: {number of the form: flits}, ascending."""
         found: dict[int, int] = {}
         for start, form in self.ranges:
             found.setdefault(form, start)
@@ -347,12 +357,15 @@ class Mode:
 
     @property
     def numbered_ranges(self) -> tuple[Range, ...]:
-        """The ranges, in which forms are numbered among the forms of all modes."""
+        """The ranges, in which each form has its number among the forms of all modes."""
         return tuple(Range(start, self.first + form) for start, form in self.ranges)
 
     @property
     def common_grain_flits(self) -> int:
-        """The greatest common divisor of the grains of all forms, in flits."""
+        """The greatest common divisor of the grains of all forms, in flits.
+
+        The grain of a form is the number of flits to a multiple of which messages are padded.
+        """
         return gcd(*(form.grain_flits for form in self.forms))
 
     def cycle_pieces(self, most: int) -> Iterator[CyclePiece]:
@@ -360,8 +373,7 @@ class Mode:
 
         A piece (first, constant, slope) says that a run takes ``constant + slope * n`` cycles from
         n = `first` up to the next piece. If runs choose the length, n is the length of a message
-        divided by `common_grain_flits`, rounded up; a form with a larger grain takes equal cycles
-        for several n. With a fixed length, n is the flits of a block.
+        divided by `common_grain_flits`, rounded up. With a fixed length, n is the flits of a block.
 
         Parameters
         ----------
@@ -370,6 +382,9 @@ class Mode:
 
         Examples
         --------
+        Messages of 1 to 4 flits (n = 1) take 7 + 8 = 15 cycles by the first form, and messages of 5
+        to 8 flits (n = 2) take 19 cycles by the second.
+
         >>> import torusfabric as tf
         >>> names = ("ring-exchange", "matching")
         >>> sums = [tf.plan("4", "allreduce", algorithm=name) for name in names]
@@ -451,9 +466,11 @@ class Mode:
 
 
 def _pieces_between(form: Form, first: int, end: int, factor: int) -> Iterator[CyclePiece]:
-    """Yield the pieces of `Mode.cycle_pieces` of one form, for first <= n < end.
+    """Yield the cycles of runs of one form as pieces of a function of n, for first <= n < end.
 
-    A grain of the form is `factor` times the common grain of the mode.
+    Here n is the length of a message divided by the common grain of the mode, rounded up, as in
+    `Mode.cycle_pieces`. The form pads messages to multiples of its own grain, which is `factor`
+    times the common grain, so runs take equal cycles for `factor` successive n.
     """
     if end <= first:
         return

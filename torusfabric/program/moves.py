@@ -68,8 +68,8 @@ class CompileRequest:
     short : bool
         True to prefer the moves that are faster for short messages, if the planner has a choice.
     fixed : bool
-        True if tables are fixed. If tables can be loaded, sums leave nodes from a register, and
-        every round ends with a pause.
+        True if the tables of the hardware are fixed. If they can be loaded, sums leave nodes from a
+        register, one cycle later, and every round ends with a pause.
     any_root : bool
         True if each run chooses its root. The schedule is that for node 0.
 
@@ -116,14 +116,20 @@ class CompileRequest:
 
     @property
     def words_per_slot(self) -> int:
-        """Distance between the addresses of successive memory slots, in words."""
+        """Number of words of a memory slot, the space of one block.
+
+        It is the flits of a block, or the next power of two for a memory of two halves.
+        """
         return (
             1 << (self.block_flits - 1).bit_length() if self.has_half_memories else self.block_flits
         )
 
 
 class Points(NamedTuple):
-    """The control points of one kind of component, each with a value for each row and variant.
+    """The values of all components of one kind, such as all out-ports, in each row and variant.
+
+    A component that rows control is called a *point*, and a set of nodes that act alike a
+    *variant*.
 
     Parameters
     ----------
@@ -132,7 +138,7 @@ class Points(NamedTuple):
         it. `Action.READ` and `Action.WRITE` have memory slots as values in place of addresses.
         Where the memory slot is `IDLE`, the values of the other actions do not matter.
     late : int or array of int
-        Cycles by which all points, or each of them, act later than they could.
+        Cycles by which all points, or each of them, act later than the hardware allows.
     """
 
     values: dict[Action, IntArray]
@@ -142,14 +148,16 @@ class Points(NamedTuple):
     def from_readers(
         cls, memory: IntArray, slot: IntArray, late: int | Sequence[int] | IntArray = 0
     ) -> Points:
-        """Return the points of readers.
+        """Return the values of readers, the components that read memories.
+
+        A *memory slot* is the space of one block.
 
         Parameters
         ----------
         memory, slot : ndarray of int, shape (rows, variants, readers)
             Memory and memory slot that each reader reads; other shapes are broadcast.
         late : int or array of int, shape (readers,)
-            Cycles by which the readers act later than they could.
+            Cycles by which the readers act later than the hardware allows.
         """
         return cls({Action.MEMORY: memory, Action.READ: slot}, late)
 
@@ -157,7 +165,9 @@ class Points(NamedTuple):
     def from_memories(
         cls, slot: IntArray, source: IntArray, links: IntArray, late: int | IntArray = 0
     ) -> Points:
-        """Return the points of memories.
+        """Return the values of memories, for the words that they store.
+
+        A *memory slot* is the space of one block.
 
         Parameters
         ----------
@@ -167,21 +177,23 @@ class Points(NamedTuple):
             Source of the words that each memory stores, and the cycles that these words have spent
             on links.
         late : int or array of int, shape (memories,)
-            Cycles by which the memories act later than they could.
+            Cycles by which the memories act later than the hardware allows.
         """
         return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Moves:
-    """The moves of blocks or partial sums in all rows, as a planner returns them.
+    """The actions of all nodes in each row, counted in blocks, as a planner returns them.
+
+    A *variant* is a set of nodes that act alike, and a *slot* the space of one block in a memory.
 
     Parameters
     ----------
     loop : Loop
         Rows whose fields are still empty; `make_program` makes the fields from `points`.
     points : sequence of Points
-        Control points of all components.
+        Values of all components in each row, one entry for each kind of component.
     memories : tuple of Memory
         Memories of a node.
     depth : ndarray of int, shape (variants, memories)
@@ -209,9 +221,9 @@ class Moves:
 
 
 def slot_addresses(slot: IntArray, block: int) -> IntArray:
-    """Return the first address of each memory slot in `slot`; `IDLE` stays `IDLE`.
+    """Return the first address of each memory slot in `slot`; `IDLE` (-1) stays `IDLE`.
 
-    A memory slot has `block` words.
+    A memory slot is the space of one block, `block` words: slot k begins at address ``k * block``.
     """
     return np.where(slot >= 0, slot * block, IDLE)
 
@@ -219,19 +231,19 @@ def slot_addresses(slot: IntArray, block: int) -> IntArray:
 def group_equal_nodes(
     points: Sequence[Points], depth: IntArray
 ) -> tuple[list[Points], IntArray, IntArray]:
-    """Join nodes with equal actions and depths to variants.
+    """Join nodes with equal actions and equal memories to variants.
 
     Parameters
     ----------
     points : sequence of Points
-        Control points with a value for each row and node.
+        Values of all components in each row, for each node.
     depth : ndarray of int, shape (nodes, memories)
-        Slots of each memory.
+        Slots (spaces of one block) of each memory.
 
     Returns
     -------
     points : list of Points
-        Control points with a value for each row and variant.
+        The same values for each variant in place of each node.
     depth : ndarray of int, shape (variants, memories)
         Slots of each memory.
     variant_of : ndarray of int, shape (nodes,)
@@ -248,10 +260,11 @@ def group_equal_nodes(
 
 
 def make_program(request: CompileRequest, moves: Moves) -> Program:
-    """Return the program that performs moves: fields, depths of memories, and a single form.
+    """Return the program of one form that performs moves.
 
-    With any root, a node acts as the plan says for the node at its offset from the root. Any node
-    can be at any offset, so every node gets the largest depth of each memory.
+    Its components have the values and delays that follow from the moves. If runs choose the root,
+    the moves are planned for root 0, and a node acts like the node at its offset from the root. Any
+    node can be at any offset, so every node gets the largest depth of each memory.
 
     Parameters
     ----------

@@ -45,10 +45,12 @@ class Consumer(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word that a consumer takes, with the kind of source (`stage`) that provides it first.
+    """A word that an out-port or an adder takes, with its origin.
 
-    With `Stage.PORT` it is a word as it arrived at an in-port, with `Stage.RESULT` the result of
-    the adder for such a word. With `Stage.INJECTION` it is the node's own block or contribution.
+    By `stage`, the word is a word as it arrived at an in-port (`Stage.PORT`), the result of the
+    adder for an arrived word (`Stage.RESULT`), or the node's own block or contribution
+    (`Stage.INJECTION`). For the first two, `origin` is the arrival; for the last, it is the key of
+    the block or sum.
     """
 
     stage: Stage
@@ -56,7 +58,7 @@ class Word(NamedTuple):
 
 
 class WordUse(NamedTuple):
-    """A consumer, the step in which it takes a word, and the word."""
+    """The fact that a consumer (an out-port or an adder) takes a word in a step of the table."""
 
     consumer: Consumer
     step: int
@@ -69,7 +71,7 @@ DELAYED_STAGE = {Stage.PORT: Stage.DELAYED, Stage.RESULT: Stage.DELAYED_RESULT}
 
 @dataclass(eq=False)
 class SharedMemory:
-    """A memory that several consumers read.
+    """A memory that one or several consumers (out-ports, or adders behind in-ports) read.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ class SharedMemory:
     sums : bool
         True if it stores the results of the adder behind the in-port.
     skew : int
-        Cycles by which the memory is read later than words that leave in the same row.
+        Cycles by which a word is read later than the beginning of its row.
     uses : list of WordUse
         Consumers and the words that they take from the memory.
     rows : dict of int to Word
@@ -96,25 +98,28 @@ class SharedMemory:
     held: dict[Word, int] = field(default_factory=dict)
 
     def add_use(self, use: WordUse, row: int) -> None:
-        """Add the use of a word by a consumer; the word is read from the memory in a row."""
+        """Note that a consumer takes a word from this memory, where it is read in the given row."""
         self.uses.append(use)
         self.rows[row] = use.word
 
 
 @dataclass(frozen=True, eq=False)
 class TableTraffic:
-    """The words that consumers take at a node, and the cycles in which they take them.
+    """The words that consumers take at a node that executes a table, with their cycles.
+
+    A *consumer* is an out-port, or the adder behind an in-port.
 
     Parameters
     ----------
     transfers : TableTransfers
-        Arrivals and departures.
+        Arrivals and departures at the node.
     timing : TableTiming
         Cycles of the words on links.
     taken : list of WordUse
-        All uses, in any order.
+        All pairs of a consumer and a word that it takes, in any order.
     complete : dict of Key to Word
-        Delivered words, by (offset or number of the part, chunk).
+        Delivered words. The key is (part, chunk); the part is an offset, or the number of a
+        message.
     """
 
     transfers: TableTransfers
@@ -124,7 +129,10 @@ class TableTraffic:
 
     @cached_property
     def all_uses(self) -> list[WordUse]:
-        """All uses of words, sorted so that those of one consumer follow one another."""
+        """All uses of words by out-ports and adders.
+
+        Uses by the same out-port or adder follow one another.
+        """
         rank: dict[Consumer, int] = {}
         return sorted(self.taken, key=lambda use: rank.setdefault(use.consumer, len(rank)))
 
@@ -133,10 +141,11 @@ class TableTraffic:
         return self.transfers.opposite[word.origin[1]]
 
     def link_of_consumer(self, consumer: Consumer) -> int:
-        """Return the out-port that drives the link of a consumer.
+        """Return the out-port at the beginning of the link that belongs to a consumer.
 
-        For an out-port it is the out-port itself. For an adder it is the out-port of the sender, at
-        the other end of the link into the adder's in-port.
+        For an out-port it is the out-port itself. For an adder it is the out-port of the neighbour
+        that sends to the adder's in-port. All nodes act alike, so its words leave every node at the
+        same time.
         """
         return self.transfers.opposite[consumer.port] if consumer.adds else consumer.port
 
@@ -145,16 +154,17 @@ class TableTraffic:
         return self.timing.link_cycle(*arrival) + self.transfers.longer[arrival.port]
 
     def take_cycle(self, use: WordUse) -> int:
-        """Return the cycle in which the consumer of `use` takes its word."""
+        """Return the cycle in which an out-port or adder takes a word; `use` names both."""
         link = self.link_of_consumer(use.consumer)
         if use.consumer.adds:
             return self.arrival_cycle(TableArrival(use.step, link))
         return self.timing.link_cycle(use.step, link) - PASS
 
     def available_cycle(self, word: Word) -> int:
-        """Return the first cycle in which a word can be taken, or written into a memory.
+        """Return the first cycle in which a word can be taken, or be written into a memory.
 
-        For the node's own words it is 0.
+        For an arrived word it is the cycle of the arrival, for the result of an adder some cycles
+        later, and for the node's own words 0.
         """
         if not isinstance(word.origin, TableArrival):
             return 0
@@ -163,9 +173,10 @@ class TableTraffic:
         )
 
     def read_row_and_skew(self, use: WordUse) -> tuple[int, int]:
-        """Return the row and the skew with which the word of `use` is read from a memory.
+        """Return the row in which the word of `use` is read from a memory, and its skew.
 
-        The reads for an adder are later by the cycles of the link into its in-port.
+        The skew is the number of cycles by which the read comes later in the row. For an adder, it
+        includes the cycles of the link into its in-port.
         """
         link = self.link_of_consumer(use.consumer)
         late = use.consumer.adds * (PASS + self.transfers.longer[link])
@@ -173,10 +184,10 @@ class TableTraffic:
 
     @cached_property
     def source_of_use(self) -> dict[WordUse, Source]:
-        """The location from which each use takes its word.
+        """The source from which each use of a word takes it: a pair of a stage and an in-port.
 
-        A location is a stage and an in-port. `Stage.INJECTION` stands for a memory; the in-port
-        then does not matter.
+        A word is taken at its in-port (or adder), from the register behind it one cycle later, or
+        else from a memory. `Stage.INJECTION` stands for a memory; the in-port is then 0.
         """
         found: dict[WordUse, Source] = {}
         for use in self.all_uses:
@@ -193,7 +204,10 @@ class TableTraffic:
 
     @cached_property
     def waiting_uses(self) -> dict[tuple[int, Stage], list[WordUse]]:
-        """The uses of words that wait in memories, by the in-port and the stage of the words."""
+        """The uses of arrived words that wait in a memory, by in-port and stage of the word.
+
+        The stage is `Stage.PORT` for the words themselves, `Stage.RESULT` for results of the adder.
+        """
         found: dict[tuple[int, Stage], list[WordUse]] = defaultdict(list)
         for use, (stage, _) in self.source_of_use.items():
             if stage is Stage.INJECTION and use.word.stage is not Stage.INJECTION:
@@ -201,16 +215,19 @@ class TableTraffic:
         return found
 
     def delivered_words(self, port: int) -> dict[Word, int]:
-        """Return the delivered words that arrive by an in-port; the host may read them at any time.
+        """Return the words that an in-port delivers to the node, as {word: FOREVER}.
 
-        The result has the value `FOREVER` for each word, the cycle until which the word must stay
-        in memory.
+        The value is the cycle until which the word must stay in memory. It is `FOREVER`, because
+        the host may read the word at any time.
         """
         there = (word for word in self.complete.values() if self.in_port(word) == port)
         return dict.fromkeys(there, FOREVER)
 
     def part_and_chunk(self, word: Word) -> tuple[int, int]:
-        """Return part and chunk of one of the node's own words."""
+        """Return the part and the chunk of one of the node's own words.
+
+        A part is one of the messages, or one of the shares, that the node sends.
+        """
         *_, part, chunk = word.origin
         sums, topology = self.transfers.sums, self.transfers.table.topology
         return int(topology.subtract(0, part)) if sums else part, chunk
@@ -222,14 +239,16 @@ def plan_node(
     memories: Sequence[SharedMemory],
     least: int = 0,
 ) -> Moves:
-    """Return the moves of a table, in which all nodes act alike, up to translation.
+    """Return the moves of a table: the actions of a node in each row, the same at all nodes.
+
+    The function selects the source of each word, assigns memory slots, and makes the address maps.
 
     Parameters
     ----------
     request : CompileRequest
         Schedule and properties of the program.
     traffic : TableTraffic
-        Words that consumers take, with their cycles.
+        Words that out-ports and adders take, with their cycles.
     memories : sequence of SharedMemory
         Memories of a node; those of its own message come last.
     least : int, optional
@@ -319,7 +338,9 @@ def plan_node(
 
 
 def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
-    """Return a memory slot for each word; after the word has left, another word may use the slot.
+    """Return a memory slot for each word, as {word: number}; slots are the spaces of blocks.
+
+    After a word has left, another word may use its slot.
 
     Parameters
     ----------
@@ -329,6 +350,8 @@ def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 
     Examples
     --------
+    Word a leaves in cycle 2, in which word c arrives.
+
     >>> assign_slots([("a", 0, 2), ("b", 1, 9), ("c", 2, 9)])
     {'a': 0, 'b': 1, 'c': 0}
     """
@@ -346,11 +369,12 @@ def assign_slots(held: Iterable[tuple[Word, int, int]]) -> dict[Word, int]:
 def _make_map(
     table: Table | SumTable, located: IntArray, block: int, *, ahead: bool = False
 ) -> AddressMap:
-    """Return the address map of the blocks of `table`.
+    """Return the table of memory addresses of the blocks of `table`.
 
-    Their memories and memory slots are the two rows of `located`. The key of the map is an offset
-    between node and part, or else the number of the part. A memory slot has `block` words. For
-    `ahead`, see `AddressMap.from_offset_table`.
+    The two rows of `located` are the memory and the memory slot of each block, and a slot has
+    `block` words. The blocks are found by the offset between the node and their origin or
+    destination, in the direction that `ahead` tells (see `AddressMap.from_offset_table`). In an
+    exchange or halo they are found by the number of the message instead.
     """
     memory, base = located[0][None], slot_addresses(located[1], block)[None]
     if table.collective.local:
@@ -363,11 +387,11 @@ def _locate_words(
     memories: Sequence[SharedMemory],
     slots: list[dict[Word, int]],
 ) -> tuple[IntArray, IntArray]:
-    """Return two arrays: locations of delivered words, and of the node's own words.
+    """Return the locations of delivered words, and those of the words that the node sends.
 
-    A location is a memory and a memory slot, and the arrays are indexed by part and chunk. The
-    words are those of `traffic`. `memories` are all memories of the node, and `slots` has for each
-    of them the memory slot of each word.
+    Each result has the shape (2, parts, chunks): the memory, and the memory slot in it. A part is
+    one of the messages or shares of the node. `traffic` has the words, `memories` are all memories
+    of the node, and ``slots[k]`` has the slot of each word in memory k.
     """
     layout = traffic.transfers.table.layout
     found = np.full((2, layout.recv_parts, layout.part_chunks), -1)

@@ -36,6 +36,10 @@ READER_ACTIONS = (Action.MEMORY, Action.READ)
 def meet_operator_demands(program: Program) -> Program:
     """Return the program with time for its operators, and check the order of operands.
 
+    If operators take cycles, words that are combined before they leave a node leave later. An
+    operator that is not associative must combine words in the same order at all nodes that receive
+    a sum.
+
     Raises
     ------
     InputError
@@ -60,9 +64,10 @@ def meet_operator_demands(program: Program) -> Program:
 
 
 def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator, ...]) -> Form:
-    """Return the form, changed so that all words leave a node `delay` cycles later.
+    """Return a form, changed so that all words leave a node `delay` cycles later.
 
-    `latency` is the number of cycles of the operators' own hardware.
+    `latency` is the number of cycles of the hardware of `operators`. An `InputError` is raised for
+    a form that was not planned in rounds, because its rows leave no time for the delay.
     """
     loop = form.loop
     loop = replace(loop, sources=replace(loop.sources, latency=latency, injection_delay=delay))
@@ -90,9 +95,10 @@ def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator,
 
 
 def _check_agreement(program: Program, number: int, operator: Operator) -> None:
-    """Check that all nodes get equal sums, for form `number` and an operator not associative.
+    """Refuse a program in which nodes receive different results for the same sum.
 
-    The program is executed with an operator whose result depends on the order of its operands.
+    The form `number` is executed with an operator whose result depends on the order of its
+    operands. The error names `operator`, an operator of the program that is not associative.
     """
     form, nodes = program.forms[number], program.topology.nodes
 

@@ -26,15 +26,18 @@ __all__ = ["passing_plan", "tree_plan"]
 
 
 def passing_plan(schedule: Schedule) -> RoundPlan | None:
-    """Return the plan of a schedule whose blocks never rest; None if some blocks rest.
+    """Return the actions of nodes for a schedule whose blocks never rest; None if some blocks rest.
 
-    The result is also None if hardware could not address the memories. In a loop flit by flit, all
-    nodes share the write addresses of a memory. Nodes that store a single block of an in-port need
-    no address, only a strobe in the right round. Nodes that store several blocks of an in-port must
-    all store them in the same rounds and memory slots.
+    A block never rests if each node forwards it in the cycle after it arrives. Only its
+    destinations then store it. The result is also None if a memory would need different write
+    addresses at different nodes, because rows that are executed flit by flit have one address for
+    all nodes. So nodes that store several blocks of an in-port must all store them in the same
+    rounds.
 
     Examples
     --------
+    In a scatter of two rounds on a ring, node 0 reads four blocks, and each other node stores one.
+
     >>> import torusfabric as tf
     >>> plan = passing_plan(tf.plan("5", "scatter", algorithm="farthest-first"))
     >>> len(plan.links), plan.bursts.node.tolist(), sorted(plan.receipts.node.tolist())
@@ -48,13 +51,14 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     record.place_own_messages()
     #: Pairs of a node and a block that it must receive; None if all nodes receive all blocks.
     wanted: set[tuple[int, ...]] | None = None
-    if not blocks.collective.to_all:
+    if not blocks.collective.to_all or blocks.groups.listed:
         wanted = set(
             map(
                 tuple, np.stack(blocks.required_copies(np.arange(blocks.n_blocks)), axis=1).tolist()
             )
         )
-    own = [blocks.origin(transfers.listed.ids) == transfers.source for transfers in rounds]
+    origin = blocks.initial_copies(np.arange(blocks.n_blocks))[0]
+    own = [origin[transfers.listed.ids] == transfers.source for transfers in rounds]
     #: The out-ports by which each node sends blocks of its own; each has a reader.
     readers: dict[int, list[int]] = defaultdict(list)
     pairs = [
@@ -96,17 +100,17 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
 
 
 def _has_single_blocks(transfers: Transfers) -> bool:
-    """True if each of `transfers`, all those of a round, is a single block that goes one hop."""
+    """True if each transfer of a round, in `transfers`, is a single block that goes one hop."""
     payload = transfers.payload
     single = isinstance(payload, Listed) and bool((np.diff(payload.indptr) == 1).all())
     return single and not (transfers.hops[:, 1:] >= 0).any()
 
 
 def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
-    """Return the plan of a pattern whose words pass down trees as they arrive, in one round.
+    """Return the actions of nodes for a pattern whose words pass down trees as they arrive.
 
-    The root has a memory and an injection port for each chunk. Every node stores the first arrival
-    of each chunk.
+    All words pass in one round. The root has a memory for each chunk, and an injection port, the
+    input of the router for its words. Every node stores the first arrival of each chunk.
 
     Returns
     -------
@@ -118,6 +122,9 @@ def tree_plan(pattern: Pattern) -> tuple[RoundPlan, IntArray]:
 
     Examples
     --------
+    On a ring of five, node 0 is the root. Node 1 forwards words by port +0, and node 4 by port -0,
+    one cycle after node 0.
+
     >>> import torusfabric as tf
     >>> _, skew = tree_plan(tf.plan("5", "broadcast", trees=1))
     >>> skew.tolist()

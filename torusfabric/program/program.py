@@ -46,7 +46,9 @@ MAX_WIDTH = 1024
 class Program:
     """The actions of all routers and memories of a fabric.
 
-    Messages have one fixed length, or any length up to a limit.
+    Messages have one fixed length, or any length up to a limit. A *variant* is a set of nodes that
+    act alike. A form is *by offset* if each node acts according to its offset from the root of the
+    run; then variants are sets of offsets.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class Program:
     flits : int
         Flits of a message, or the largest number if runs choose the length.
     forms : tuple of Form
-        Forms of all modes, mode by mode. A run executes one of them, chosen at its start.
+        Forms of all modes, mode by mode. A run executes one of them, chosen at its start. A form
+        has the rows of one schedule.
     memories : tuple of Memory
         Memories of a node, numbered alike at all nodes.
     depth : ndarray of int, shape (variants, memories)
@@ -72,13 +75,16 @@ class Program:
     parts : tuple of Program
         Given several forms, the program of each form alone, with its own memory numbers.
     served : tuple of (tuple of Range)
-        For each mode, the form that serves each range of lengths. By default each form is a mode.
+        For each mode, the ranges of message lengths, and the form that serves each range. By
+        default each form is a mode.
     roots : tuple of int
         For each mode, the number of roots that have forms of their own (see `Mode`); by default 0.
     writable : bool
-        True if the hardware keeps forms in writable tables. The actions are then in `parts`.
+        True if the hardware keeps the actions in tables that a user can overwrite. The actions of
+        each form are then in `parts`.
     of_beats : callable, optional
-        Compiles the same schedules for another `beat`, the flits that go to a chunk together.
+        Function that compiles the same schedules for another number of flits per beat, its argument
+        `beat`. `by_beats` calls it.
 
     Examples
     --------
@@ -104,10 +110,9 @@ class Program:
 
     @property
     def form(self) -> Form:
-        """The only form of the program.
+        """The first form, which in most programs is the only one.
 
-        In a program of several forms it is the first one. It serves to read properties that all
-        forms have in common.
+        In a program of several forms it serves to read properties that all forms have in common.
         """
         return self.forms[0]
 
@@ -123,7 +128,11 @@ class Program:
         return tuple(found)
 
     def name_of(self, mode: Mode) -> str:
-        """Return a mode as users write it: the collective, and the faults that it avoids."""
+        """Return the name of a mode as users write it: its collective and its faults.
+
+        For example ``allreduce!0:+0`` for an all-reduce that does not use the link at port +0 of
+        node 0.
+        """
         schedule = mode.schedule
         own = (
             schedule.blocks.groups.group_topology
@@ -133,7 +142,7 @@ class Program:
         return schedule.collective.name + extra_faults(self.topology, own)
 
     def mode_number(self, mode: int | None) -> int:
-        """Return a checked mode number, 0 by default.
+        """Return the number of a mode after a check: `mode`, or 0 if it is None.
 
         Raises
         ------
@@ -167,14 +176,17 @@ class Program:
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
     def part(self, form: int) -> Self:
-        """Return the program of one form alone, with memories numbered as if no other existed."""
+        """Return the program that has only the form with this number.
+
+        Its memories are numbered from 0, without those that only other forms use.
+        """
         return self.parts[form] if self.parts else self
 
     def alone(self, form: int) -> Self:
-        """Return the program of one form alone, with runs as long as those in this program.
+        """Return the program that has only this form, with unchanged cycles of a run.
 
-        Unlike a run of `part`, its run includes the cycles in which the sequencer looks up the
-        form.
+        With several forms, a run begins with cycles in which the sequencer looks up its form. Runs
+        of the result include these cycles; runs of `part`, the other program of this form, do not.
         """
         if not self.several:
             return self
@@ -188,17 +200,17 @@ class Program:
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule of the only form."""
+        """The schedule of the first form."""
         return self.form.schedule
 
     @property
     def loop(self) -> Loop:
-        """The rows of the only form."""
+        """The rows of the first form."""
         return self.form.loop
 
     @property
     def timing(self) -> Timing:
-        """The timing of the only form."""
+        """The cycles of all events in the longest runs of the first form."""
         return self.form.timing
 
     @property
@@ -210,8 +222,10 @@ class Program:
     def any_length(self) -> bool:
         """True if each run chooses the length of its messages.
 
-        With beats of R flits, beat b of a message then lies in chunk ``b % chunks``, at the flits
-        from ``b // chunks * R`` on. Programs of a fixed length place the chunks one after another.
+        A message is then cut into chunks beat by beat, in turn: beat b goes to chunk ``b %
+        chunks``. With two chunks and one flit per beat, chunk 0 has flits 0, 2, 4 .., and chunk 1
+        has flits 1, 3, 5 .. With a fixed length, chunk 0 has the first half of the message, and
+        chunk 1 the second.
         """
         return self.form.any_length
 
@@ -222,12 +236,19 @@ class Program:
 
     @property
     def root_groups(self) -> Groups:
-        """The groups of nodes; a run chooses its root by the position of a node in its group."""
+        """The groups of nodes of the forms in which a run chooses its root.
+
+        A run gives the root as the position of a node in its group, the same in all groups.
+        """
         return next(form.groups for form in self.forms if form.any_root)
 
     @property
     def variant_at(self) -> IntArray:
-        """The variant of the node at each offset from the root, for forms that are by offset."""
+        """The variant of the node at each offset from the root, shape (nodes,).
+
+        A variant is a number for a set of nodes that act alike. The property is meant for forms in
+        which a node acts according to its offset from the root (see `by_offset`).
+        """
         return self.variant_of if self.offset_variant_of is None else self.offset_variant_of
 
     @property
@@ -237,7 +258,7 @@ class Program:
 
     @property
     def groups(self) -> Groups:
-        """The groups of nodes in which the only form runs."""
+        """The groups of nodes in which the first form runs."""
         return self.form.groups
 
     @property
@@ -257,24 +278,29 @@ class Program:
 
     @cached_property
     def layout(self) -> MemoryLayout:
-        """The order in which the host numbers the words of a node: parts, chunks and flits."""
+        """The layout of node memories as the host sees them: parts, chunks and flits.
+
+        The host, a computer that writes messages and reads results, numbers words in this order. A
+        part is the data of one origin or destination, or one share of a sum.
+        """
         return self.schedule.layout
 
     def within_blocks(self, number: int, memory: IntArray, flit: IntArray) -> IntArray:
         """Return the addresses of flits, relative to the first flit of their block.
 
-        The two arrays are broadcast against each other, as numpy does. Successive flits of a block
-        lie `Loop.pitch` words apart. In a memory of the node's own message, several blocks can
-        alternate: then one beat of each block follows after another.
+        In most memories, flit f of a block has the relative address ``f * pitch``, with the pitch
+        of the memory (`Loop.pitch`), mostly 1. In a memory of the node's own message, blocks of
+        several chunks can alternate beat by beat. With R flits per beat, flit f then has the
+        relative address ``(f - f % R) * pitch + f % R``.
 
         Parameters
         ----------
         number : int
             Number of the form.
         memory : ndarray of int
-            Number of the memory that each block lies in.
+            Number of the memory in which each block lies.
         flit : ndarray of int
-            Number of each flit within its block, from 0.
+            Number of each flit within its block, from 0; broadcast against `memory`.
         """
         form = self.forms[number]
         pitch: IntArray = np.array([form.loop.pitch_of(k) for k in range(len(self.memories))])
@@ -317,12 +343,16 @@ class Program:
         return length
 
     def locate(self, word: IntArray, length: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the position of each word of the host in the message.
+        """Return the part, chunk and flit of words that the host writes or reads at a node.
+
+        The host numbers the words of a node from 0, part by part. A part is the data of one origin
+        or destination, or one share of a sum: word 5 is flit 1 of part 1, if each part is a message
+        of four flits in one chunk.
 
         Parameters
         ----------
         word : ndarray of int
-            Numbers of words in the order of the host: all parts, one after another without gaps.
+            Numbers of words in this order.
         length : int
             Flits of a message.
 
@@ -375,6 +405,8 @@ class Program:
 
         Examples
         --------
+        A run of the broadcast (mode 1) with 7 flits takes 11 cycles, whatever its root is.
+
         >>> import torusfabric as tf
         >>> plans = [tf.plan("3x3", kind) for kind in ("allgather", "broadcast")]
         >>> program = tf.compile(plans, max_flits=8, root="any")
@@ -386,10 +418,11 @@ class Program:
         return form.timing_of(form.block_of(length)).cycles
 
     def by_beats(self, beat: int) -> Self:
-        """Return the program in which beat b of a message goes to chunk b mod C.
+        """Return the program of the same schedules for another number of flits per beat.
 
-        C is the number of chunks. Programs of a fixed length stay the same, because they cut a
-        message into chunks one after another (see `any_length`).
+        Beat b of a message belongs to chunk b mod C, where C is the number of chunks. Programs of a
+        fixed length stay the same, because they cut a message into C successive parts, whatever the
+        beat.
 
         Parameters
         ----------
@@ -398,6 +431,9 @@ class Program:
 
         Examples
         --------
+        A message of one flit is padded to a block of one beat. With four flits per beat it
+        therefore takes three cycles more.
+
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("4x4", "broadcast", chunks=4), max_flits=64)
         >>> program.by_beats(4).cycles(1) - program.cycles(1)
@@ -427,8 +463,9 @@ class Program:
         Parameters
         ----------
         words : ndarray, shape (nodes, send words)
-            Message of each node, in the order of the host: parts of `length` flits. Negative
-            integers are combined as their lowest `width` bits.
+            Message of each node. If a node has a different message for each destination, or a
+            message is cut into shares, they follow one another. Negative integers are combined as
+            their lowest `width` bits.
         mode : int, optional
             Number of the mode (default 0).
         length : int, optional
@@ -494,7 +531,8 @@ class Program:
         """Return the words that a run has to deliver, by the definition of the collective.
 
         For an operator that is not associative the definition leaves the order of operands open.
-        The order of the program is used then.
+        The words are then those of a simulated run, which combines operands in the order of the
+        program.
 
         Parameters
         ----------
@@ -510,6 +548,8 @@ class Program:
 
         Examples
         --------
+        Three nodes send three words each: 0 1 2, 3 4 5 and 6 7 8. Node 0 has to receive their sums.
+
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("3", "allreduce"))
         >>> program.delivered(np.arange(9, dtype=np.uint64).reshape(3, 3))[0][0]
@@ -587,9 +627,10 @@ def require_width(width: object, operators: Iterable[Operator]) -> int:
 
 
 def _update_digest(digest: Any, value: Any) -> None:
-    """Add `value` to a digest; of a tuple or dataclass, one field after another.
+    """Add `value` to a digest, a hash object of `hashlib`.
 
-    The bytes of an array of integers are added, and of any other value its `repr`.
+    A tuple or dataclass is added field by field, an array of integers as its shape and bytes, and
+    any other value as its `repr`.
     """
     if isinstance(value, np.ndarray):
         digest.update(f"{value.shape}".encode())

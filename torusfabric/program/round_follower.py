@@ -38,11 +38,12 @@ End: TypeAlias = tuple[int, int, int]
 
 
 class Bursts(NamedTuple):
-    """The reads of nodes: each field is an array with one entry for each burst.
+    """The reads of memories by all nodes, as columns: entry k of each field belongs to burst k.
 
-    A burst is a series of blocks in successive memory slots, which a reader reads. In round
-    `round`, reader number `place` of injection port `injection` reads `length` blocks of a memory
-    from `slot` on, after `at` other blocks of the same round.
+    In a burst, a reader reads `length` blocks from successive memory slots (a slot is the space of
+    one block), the first from `slot` of `memory`. It happens at `node` in round `round`, after `at`
+    other blocks of the round. `injection` is the injection port, the input of the router for these
+    words, and `place` the number of the reader among those of this port.
     """
 
     round: IntArray
@@ -56,11 +57,12 @@ class Bursts(NamedTuple):
 
 
 class Receipts(NamedTuple):
-    """The writes of nodes: each field is an array with one entry for each message that is stored.
+    """The writes of memories by all nodes, as columns: entry k of each field is for message k.
 
-    A memory stores `length` blocks from `slot` on, over a path whose links take `links` cycles.
-    `source` is the number of an in-port; or the number of ports plus the number of an injection
-    port, for words of the node itself.
+    In round `round`, `node` stores a message of `length` blocks in successive slots of `memory`
+    from `slot` on (a slot is the space of one block). The words have crossed links of together
+    `links` cycles. `source` is their in-port; for words of the node itself it is the number of
+    ports plus the number of an injection port, the input of the router for words from memories.
     """
 
     round: IntArray
@@ -78,7 +80,8 @@ class RoundPlan(NamedTuple):
     Parameters
     ----------
     select : ndarray of int16, shape (rounds, nodes, ports)
-        Source of each out-port: an in-port, or, numbered after the in-ports, an injection port.
+        Source of each out-port: the number of an in-port, or the number of ports plus the number of
+        an injection port, which brings words from the node's memories.
     links, blocks : ndarray of int, shape (rounds,)
         Cycles of the longest path, and blocks of the longest message of each round.
     bursts : Bursts
@@ -90,8 +93,8 @@ class RoundPlan(NamedTuple):
     memories : tuple of Memory
         Memories for arriving words, numbered from 0; those for messages come after them.
     located : ndarray of int, shape (2, nodes, receive blocks)
-        Memory and slot of each block that the host may read, in the order of the host; slot -1 if
-        the node does not have the block.
+        Memory and slot (the space of one block) of each block that the host may read, in the order
+        of the receive memory; slot -1 if the node does not have the block.
     rests : bool
         True if every message is a single block that goes one hop, so that rounds need no pause.
     """
@@ -108,7 +111,7 @@ class RoundPlan(NamedTuple):
 
 
 class RoundRecord:
-    """The contents of all memories in a simulation of rounds, and the actions of nodes so far.
+    """A simulation of rounds: the contents of all memories, and all actions so far.
 
     Parameters
     ----------
@@ -123,7 +126,8 @@ class RoundRecord:
     Attributes
     ----------
     held : list of (dict of int to (list of Location))
-        For each node, the locations of each block, or of all words that a sum is combined of.
+        For each node, the locations (memory and slot) of each block; a sum has a location for each
+        word of which it is combined.
     filled : ndarray of int, shape (nodes, memories)
         Number of blocks in each memory: those of the in-ports, the one of complete sums if there is
         one, and the one of the node's own message.
@@ -142,9 +146,10 @@ class RoundRecord:
         self._receipts: list[tuple[int, ...]] = []
 
     def place_own_messages(self) -> None:
-        """Put the messages into the memories, in the order of the host, before the first round."""
+        """Put the message of each node into its memory, block after block, before round 0."""
         blocks = self._schedule.blocks
-        for block, node in enumerate(blocks.origin(np.arange(blocks.n_blocks)).tolist()):
+        own = blocks.initial_copies(np.arange(blocks.n_blocks))
+        for node, block in np.stack(own, axis=1).tolist():
             self.held[node][block] = [Location(SEND_MEMORY, int(self.filled[node, SEND_MEMORY]))]
             self.filled[node, SEND_MEMORY] += 1
 
@@ -154,11 +159,12 @@ class RoundRecord:
         payloads: list[Message],
         arranged: Callable[[int, list[Message]], list[Message]],
     ) -> tuple[IntArray, list[Message]]:
-        """Let all senders of a round read their messages, and record these reads.
+        """Record how all senders of a round read the blocks of their messages from memory.
 
-        Return the injection port of each transfer at its sender, as the number of a source, and the
-        blocks of each transfer in the order in which they are sent. Different messages of a sender
-        have different injection ports.
+        If a node sends several different messages, each has an injection port (an input of the
+        router for words from memories) of its own. The result has two entries for each transfer:
+        the number of its source at the sender, which is the number of ports plus that of the
+        injection port; and its blocks in the order in which they are sent.
 
         Parameters
         ----------
@@ -167,8 +173,8 @@ class RoundRecord:
         payloads : list of Message
             Blocks that each transfer carries.
         arranged : function of (int, list of Message)
-            Returns the messages of a node, given its number and the messages, with the blocks of
-            each message in the order in which the node sends them.
+            Function that gets the number of a node and its messages, and returns the messages with
+            their blocks in the order in which the node sends them.
         """
         queues: dict[int, dict[tuple[int, ...], int]] = {}
         injection = np.zeros(len(transfers), int)
@@ -183,9 +189,10 @@ class RoundRecord:
         return self._topology.ports + injection, [sent[node][number] for node, number in chosen]
 
     def add_bursts(self, node: int, injection: int, message: Message) -> None:
-        """Record the reads of a message by injection port `injection` of a node.
+        """Record the reads of a message, which a node sends by injection port `injection`.
 
-        A block of a sum is formed of several words in memory; reader k reads word k of these.
+        A block is one word or, if it is a sum, several words that are combined on their way out.
+        Reader k of the injection port reads word k of each block.
         """
         held = [self.held[node][block] for block in message]
         for place in range(max(map(len, held), default=0)):
@@ -207,7 +214,8 @@ class RoundRecord:
         node, memory : int
             Node that stores the message, and number of its memory.
         source : int
-            Number of the source whose words the memory stores, as in `Receipts`.
+            Component that brings the words: an in-port, or the number of ports plus an injection
+            port.
         links : int
             Cycles of all links on the path of the message.
         message : list of int
@@ -229,16 +237,20 @@ class RoundRecord:
                 self.held[node].setdefault(block, [location])
 
     def end_round(self, select: IntArray, ends: list[End], messages: list[Message]) -> None:
-        """Store the messages of a round at the ends of their paths, and begin the next round.
+        """End a round: record its crossbar settings, its longest path and its longest message.
 
-        `select` has the crossbar settings of the round.
+        `select` has the setting of each out-port of each node. `ends` are the ends of all paths, as
+        from `crossbar_settings`, and `messages` the blocks that move along each path.
         """
         self._select.append(select)
         self._links.append(max((links for *_, links in ends), default=0))
         self._message.append(max(map(len, messages), default=0))
 
     def make_plan(self, *, rests: bool = False) -> RoundPlan:
-        """Return the recorded actions of all nodes as a plan, with `rests` as in `RoundPlan`."""
+        """Return the recorded actions of all nodes as a plan.
+
+        `rests` is True if every message is a single block that goes one hop, as in `RoundPlan`.
+        """
         layout, own = self._schedule.layout, self.filled.shape[1] - 1
         index = np.arange(layout.recv_blocks)
         located = np.empty((self._topology.nodes, len(index), 2), int)
@@ -270,7 +282,7 @@ class RoundRecord:
 def crossbar_settings(
     topology: Topology, transfers: Transfers, entry: IntArray
 ) -> tuple[IntArray, list[End]]:
-    """Return the crossbar settings of a round, and the end of each transfer.
+    """Return the crossbar settings that connect the paths of a round, and the end of each path.
 
     Parameters
     ----------
@@ -279,7 +291,7 @@ def crossbar_settings(
     transfers : Transfers
         Transfers of the round.
     entry : ndarray of int, shape (transfers,)
-        Source of each transfer at its sender.
+        Number of the source that feeds each transfer at its sender, such as an injection port.
 
     Returns
     -------
@@ -302,10 +314,10 @@ def crossbar_settings(
 
 
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
-    """Return the plan of blocks in rounds.
+    """Simulate a schedule of blocks round by round, and return the actions of all nodes.
 
-    Where a schedule leaves the order of the blocks in a message open, blocks that are next sent on
-    together are sent one after another, in the order in which they lie in the memories.
+    The blocks of a message may often be sent in any order. Blocks that the receiver will send on
+    together are then sent one after another, in the order in which they lie in the memories.
 
     Parameters
     ----------
@@ -316,15 +328,18 @@ def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     record.place_own_messages()
 
     def order_messages(node: int, messages: list[Message]) -> list[Message]:
-        """Return the messages of a node, with blocks in an order to send.
+        """Return the messages of a node, reordered so that no two read a memory at once.
 
-        If there is such an order, no two messages read the same memory at once.
+        If no such order is found, the messages stay as they are.
         """
         held = record.held[node]
         return arrange_messages(messages, {block: held[block][0] for m in messages for block in m})
 
     def blocks_in_order(node: int, group: IntArray | None) -> Message:
-        """Return the blocks that a node holds, group by group and memory by memory."""
+        """Return the blocks that a node holds, set by set, and within a set in the order of memory.
+
+        ``group[b]`` is the number of the set of block b; None if there is one set.
+        """
         held = record.held[node]
         if group is None:
             return sorted(held, key=held.__getitem__)

@@ -59,10 +59,11 @@ MOST_FOLLOWED_BLOCKS = 2**22
 
 
 def round_moves(request: CompileRequest) -> Moves:
-    """Return the moves of a schedule that sets up circuits round by round.
+    """Return the moves (actions of all nodes) of a schedule of circuits round by round.
 
-    If no block rests on its way, rounds are executed flit by flit. Otherwise rounds follow one
-    another without a pause, if that is possible and takes no more cycles than with a pause.
+    If every block leaves a node in the cycle after it arrives, rounds are executed flit by flit.
+    Otherwise a round ends with a pause, in which its last words arrive. Where every message is one
+    block that goes one hop, rounds follow one another without pauses, if this takes no more cycles.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def round_moves(request: CompileRequest) -> Moves:
     Raises
     ------
     InputError
-        If the schedule has too many pairs of a node and a block to follow.
+        If nodes times blocks, the number of pairs that must be followed, is too large.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def round_moves(request: CompileRequest) -> Moves:
     nodes = schedule.topology.nodes
     held = nodes * (schedule.blocks.blocks_per_origin if sums else schedule.blocks.n_blocks)
     if schedule.blocks.collective.personal and not sums:
-        held //= nodes
+        held //= schedule.blocks.group_size
     if held > MOST_FOLLOWED_BLOCKS:
         raise InputError(
             f"Nodes times blocks must be at most {MOST_FOLLOWED_BLOCKS} for hardware that works in "
@@ -118,7 +119,10 @@ def round_moves(request: CompileRequest) -> Moves:
 def _make_moves(
     request: CompileRequest, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
 ) -> Moves:
-    """Return the moves of rounds, cut into rows wherever a burst or message begins or ends.
+    """Return the moves for a plan of rounds: the actions of all nodes, row by row.
+
+    A round becomes one or several rows. A new row begins wherever a message, or a burst (a series
+    of blocks that is read from successive addresses), begins or ends.
 
     A node keeps the message that it sends in one memory. If runs choose the root, it has such a
     memory for each reader, or, in a broadcast, for each chunk.
@@ -133,7 +137,8 @@ def _make_moves(
         True if no block rests on its way. Rows are then executed flit by flit without a pause,
         because words that leave a node in a row arrived in the previous row.
     skew : ndarray of int, optional
-        Skews as in `Loop.departure_skew`, for words that pass down trees.
+        For words that pass down trees: the cycles by which they leave each node later than the
+        root, as in `Loop.departure_skew`.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block_flits
     parts, chunks, own = layout.send_parts, layout.part_chunks, first_own_memory(plan.memories)
@@ -198,9 +203,10 @@ def _make_moves(
 
 
 def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
-    """Return the cycles of a run by rounds, hops and flits, without those that a run takes once.
+    """Return the cycles of a run as a formula of rounds, hops and flits (see `CycleCost`).
 
-    The run executes the rounds of `plan`, with the length of blocks in `request`.
+    The run executes the rounds of `plan`, with the length of blocks in `request`. Cycles that a run
+    takes once, at its start and end, are not included.
     """
     flits = int(plan.blocks.sum()) * request.block_flits
     if plan.rests:
@@ -212,9 +218,10 @@ def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
 
 
 def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the rows of each round of `plan`.
+    """Return the rows of the program into which the rounds of `plan` are cut.
 
-    A row ends wherever a burst or message begins or ends.
+    A row ends wherever a message ends, or a burst (a series of blocks that is read from successive
+    addresses) begins or ends.
 
     Returns
     -------
@@ -242,14 +249,18 @@ def _cut_rows(plan: RoundPlan) -> tuple[IntArray, IntArray, IntArray]:
 def _covered_rows(
     round_of: IntArray, begin: IntArray, rounds: IntArray, at: IntArray, length: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows in which each series of blocks is sent.
+    """Return all rows in which the blocks of each series are sent.
+
+    A series is a number of successive blocks of a round. If a round is cut into rows before blocks
+    0, 2 and 3, a series of the blocks 1 to 3 would be sent in all of these rows.
 
     Parameters
     ----------
     round_of, begin : ndarray of int, shape (rows,)
-        Round of each row, and the blocks of the round before it, as from `_cut_rows`.
+        Round of each row, and the number of blocks of the round before the row, as from
+        `_cut_rows`.
     rounds, at, length : ndarray of int, shape (series,)
-        Round of each series, the blocks of the round before it, and its number of blocks.
+        Round of each series, the number of blocks of the round before it, and its number of blocks.
 
     Returns
     -------
@@ -294,12 +305,13 @@ def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> i
 def _reader_slots(
     plan: RoundPlan, round_of: IntArray, begin: IntArray
 ) -> tuple[tuple[tuple[int, ...], ...], IntArray]:
-    """Return the readers of each injection port, and the memories and slots that they read.
+    """Return the readers of each injection port, and the slots that they read in each row.
 
-    The memories and slots are an array of shape (2, rows, nodes, readers), made from the bursts of
-    `plan`. The arrays `round_of` and `begin` are those of `_cut_rows`. There are as many injection
-    ports and readers as any node needs. A reader gives the identity word while only other readers
-    of its injection port have words to read.
+    An injection port is an input of the router for words from memories; there are as many as any
+    node needs. A memory slot is the space of one block. The second result has the shape (2, rows,
+    nodes, readers), and is made from the bursts of `plan`; `round_of` and `begin` are those of
+    `_cut_rows`. If the words of several readers are combined, a reader without a word gives the
+    identity word.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
@@ -316,11 +328,11 @@ def _reader_slots(
 
 
 def _common_values(values: IntArray) -> IntArray:
-    """Return the values of all memories, changed where nodes do not use a memory.
+    """Return the values of all memories, changed at nodes that do not use a memory.
 
-    If all nodes that store words in a memory have equal values, the other nodes get these values
-    too. The sequencer can then send the values to all nodes alike. Values have the shape (rows,
-    nodes, memories).
+    `values` has the shape (rows, nodes, memories). If all nodes that store words in a memory have
+    equal values, the other nodes get these values too. Why: the sequencer can then send one value
+    to all nodes.
     """
     shared: IntArray = values.copy()
     for number, of_memory in enumerate(values.transpose(2, 0, 1)):
@@ -331,11 +343,12 @@ def _common_values(values: IntArray) -> IntArray:
 
 
 def _receive_map(request: CompileRequest, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
-    """Return the address map of received blocks, which lie at the locations in `plan`.
+    """Return the table of addresses of received blocks, which lie at the locations in `plan`.
 
-    If runs choose the root, which `request` says, the root stores a block where node 0 stores the
-    block of an origin at the same offset. Any other node stores blocks like the node at its offset
-    from the root. `variant_of` is the variant of each node.
+    `request` says whether runs choose the root. Then the root stores a block where node 0 stores
+    the block of an origin at the same offset, and any other node stores blocks like the node at its
+    offset from the root. ``variant_of[v]`` is a number that is equal for all nodes that act like
+    node v.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.words_per_slot
     if request.has_half_memories:

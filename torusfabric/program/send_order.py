@@ -79,13 +79,18 @@ def arrange_messages(
 
 
 def _assign_columns(work: IntArray, length: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield spans of time; in each, every job (row) has a machine (column) of its own.
+    """Yield spans of time, each with the machine that every job uses in it: (length, machines).
+
+    This is a solution of the open-shop problem: jobs (rows) and machines (columns) may change
+    partners from span to span, and no machine has two jobs at once.
 
     Parameters
     ----------
     work : ndarray of int, shape (rows, columns)
         Time that the job of each row needs on the machine of each column. The sum of each row is
         `length`, that of each column at most `length`.
+    length : int
+        Sum of all spans.
     """
     # Here, because few programs need it, and the import takes longer than compiling a small one.
     from scipy.sparse import csr_array

@@ -49,8 +49,8 @@ def sample_lengths(most: int, step: int = 1) -> IntArray:
     most : int
         Longest length, in flits.
     step : int
-        A common divisor of the grains of all forms. Lengths from ``k * step + 1`` to
-        ``(k + 1) * step`` take equal cycles, so that one of them is compared.
+        Each form takes equal cycles for the lengths from ``k * step + 1`` to ``(k + 1) * step``, so
+        that one of them is compared.
 
     Examples
     --------
@@ -71,6 +71,8 @@ def cycles_of_lengths(form: Form, lengths: IntArray) -> IntArray:
 
     Examples
     --------
+    A run takes 7 cycles for a message of one flit, and 14 for eight flits.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast", trees=1), max_flits=8)
     >>> cycles_of_lengths(program.form, np.array([1, 8])).tolist()
@@ -88,10 +90,10 @@ def cycles_of_lengths(form: Form, lengths: IntArray) -> IntArray:
 def choose_forms(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
     """Choose the forms of a mode: as few as possible, and of these sets the cheapest.
 
-    At each length, forms count as equally fast if they take at most 3 % more cycles than the
-    fastest, and at most 6 cycles more (`TIE_SHARE`, `TIE_CYCLES`). The one of them with the fewest
-    LUTs is the reference. At each length, some chosen form takes at most `SLACK_CYCLES` cycles more
-    than the reference.
+    At each length of messages, a run chooses among the forms. Those that take at most 3 %, and at
+    most 6 cycles, more than the fastest (`TIE_SHARE`, `TIE_CYCLES`) count as equally fast. Of
+    these, the form with the fewest LUTs is the reference for this length. The choice has, for each
+    length, a form that takes at most `SLACK_CYCLES` cycles more than the reference.
 
     Parameters
     ----------
@@ -122,10 +124,11 @@ def choose_forms(cycles: Sequence[IntArray], luts: Sequence[int]) -> list[int]:
 
 
 def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[IntArray]) -> set[int]:
-    """Return the versions of schedules that a mode can do without; each schedule keeps one.
+    """Return the numbers of the versions that a mode can do without; each schedule keeps one.
 
-    A version is left out if, at every length, another remaining version takes at most
-    `SLACK_CYCLES` cycles more than the slowest form that counts as equally fast.
+    Versions are programs of the same schedule, of which one is faster for short messages. A version
+    is dispensable if, at every length, another one is nearly as fast as the fastest: it takes at
+    most `SLACK_CYCLES` cycles more than forms that count as equally fast in `choose_forms`.
 
     Parameters
     ----------
@@ -136,6 +139,9 @@ def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[Int
 
     Examples
     --------
+    Version 0 takes 13 cycles for short messages. It is needed if version 1 takes 37, but not if it
+    takes 16.
+
     >>> dispensable_versions([[0, 1]], [np.array([13, 80]), np.array([37, 73])])
     set()
     >>> dispensable_versions([[0, 1]], [np.array([13, 80]), np.array([16, 73])])
@@ -152,9 +158,9 @@ def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[Int
 
 
 def _acceptable_cycles(table: IntArray) -> np.ndarray:
-    """Return, for each length, the most cycles with which a form counts as equally fast.
+    """Return, for each length, the most cycles that a form may take to count as one of the fastest.
 
-    The array `table` has the cycles of each form at each length.
+    The array `table`, shape (forms, lengths), has the cycles of each form at each length.
     """
     fewest = table.min(axis=0)
     most: np.ndarray = fewest + np.minimum(float(TIE_SHARE) * fewest, TIE_CYCLES)
@@ -173,6 +179,8 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
     Examples
     --------
+    Form 1, with one tree, serves messages of 1 to 9 flits, and form 0, with two trees, longer ones.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (2, 1)]
     >>> ranges = choose_ranges([tf.compile(plan, max_flits=64).form for plan in plans], 64)
@@ -192,9 +200,9 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
 
 def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
-    """Return the ranges with earlier first lengths.
+    """Return the ranges with the first length of each moved down as far as this saves cycles.
 
-    A range begins at the first length from which on its form always takes fewer cycles than the
+    A range then begins with the first length from which on its form takes fewer cycles than the
     form of the range before.
 
     Parameters
@@ -232,6 +240,9 @@ def cover_lengths(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]
 
     Examples
     --------
+    Candidate 0 serves lengths 0 and 1, and candidate 2 the others. Candidates 3, 1 and 2 would cost
+    less, but they are three.
+
     >>> near = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 0]], bool)
     >>> cover_lengths(near, [5, 1, 1, 1])
     [(0, 0), (2, 2)]
@@ -252,7 +263,10 @@ def cover_lengths(near: BoolArray, price: Sequence[int]) -> list[tuple[int, int]
 
 
 class _RangeChain(NamedTuple):
-    """Successive ranges from some length to the longest; fields in the order of comparison.
+    """Successive ranges of lengths, each with the candidate (form) that serves it.
+
+    The ranges reach from some length to the longest. Chains are compared by their fields in this
+    order; the smallest is the best.
 
     Parameters
     ----------
@@ -272,9 +286,10 @@ class _RangeChain(NamedTuple):
     ranges: tuple[tuple[int, int], ...]
 
     def prepend_range(self, first: int, form: int, price: int) -> _RangeChain:
-        """Return the chain with a range in front, from index `first` on, for candidate `form`.
+        """Return the chain with one more range in front.
 
-        A candidate that serves several ranges adds its price once.
+        The range begins at index `first`, and is served by candidate `form`. Its `price` is added
+        if the candidate serves no other range of the chain.
         """
         new = all(form != other for _, other in self.ranges)
         return _RangeChain(

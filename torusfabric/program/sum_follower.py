@@ -16,6 +16,7 @@ Each sum has a *key*: the chunk, or the pair of destination and chunk for shares
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -39,12 +40,13 @@ __all__ = ["follow_sums"]
 
 
 def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
-    """Return the plan of sums in rounds.
+    """Simulate a schedule of sums round by round, and return the actions of all nodes.
 
     Parameters
     ----------
     rests : bool
-        True if rounds may follow one another without a pause.
+        True if rounds may follow one another without a pause; they then do so if every message is
+        the sum of one chunk that goes one hop.
     """
     single = has_single_hops(schedule)
     follower_of = _KeptSumFollower if schedule.keeps_sums else _SumFollower
@@ -56,7 +58,11 @@ def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
 
 
 class _SumFollower:
-    """The simulation of sums through the memories of all nodes.
+    """A simulation of the memories of all nodes in a reduction, round by round.
+
+    A node combines a sum when it sends it: it then reads its own contribution and all words that
+    have arrived for the sum. The *key* of a sum is the number of the contribution of origin 0 to
+    it.
 
     Parameters
     ----------
@@ -71,16 +77,32 @@ class _SumFollower:
         self._single, self._results = single, results
         self._keys = schedule.blocks.blocks_per_origin
         self.record = RoundRecord(schedule, self._keys, results=results)
-        for held in self.record.held:
-            held.update({key: [Location(SEND_MEMORY, key)] for key in range(self._keys)})
-        self.record.filled[:, SEND_MEMORY] = self._keys
+        #: Number of contributions to each sum, by node and key.
+        self._count = np.zeros((self._topology.nodes, self._keys), int)
+        for slot, node, key in self._own_contributions():
+            self.record.held[node][key] = [Location(SEND_MEMORY, slot)]
+            self.record.filled[node, SEND_MEMORY] += 1
+            self._count[node, key] = 1
         #: Complete sums that are still to be stored as one word, by node.
         self._to_keep: dict[int, dict[int, None]] = {}
-        #: Number of contributions to each sum, by node and key.
-        self._count = np.ones((self._topology.nodes, self._keys), int)
+
+    def _own_contributions(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (slot, node, key) for each contribution: its memory slot at its node, and its sum.
+
+        A node outside of listed groups has no contributions.
+        """
+        blocks = self._schedule.blocks
+        ids, size = np.arange(self._keys), blocks.blocks_per_node
+        for origin in range(blocks.group_size):
+            nodes, _ = blocks.initial_copies(ids + origin * self._keys)
+            for node, key in zip(nodes.tolist(), ids.tolist(), strict=True):
+                yield key % size, node, key
 
     def follow_round(self, transfers: Transfers) -> None:
-        """Simulate the transfers of a round; all contributions to one sum are one message."""
+        """Simulate one round: senders read and combine their sums, and receivers store them.
+
+        All contributions to one sum that a transfer carries are one word.
+        """
         record, held, topology = self.record, self.record.held, self._topology
         if isinstance(transfers.payload, Grouped) and self._single:
             payloads: list[Message] = transfers.payload.wanted[:, None].tolist()
@@ -93,7 +115,7 @@ class _SumFollower:
         sums = np.array([key for message in payloads for key in message], int)
         source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
         carried = self._count[source, sums]
-        whole = carried == topology.nodes
+        whole = carried == self._schedule.blocks.group_size
         self._count[source[~whole], sums[~whole]] = 0
         np.add.at(self._count, (target, sums), carried)
         complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
@@ -105,7 +127,7 @@ class _SumFollower:
         select, ends = crossbar_settings(topology, transfers, entry)
         for (node, port, links), payload in zip(ends, payloads, strict=True):
             for key, location in record.store_message(node, port, port, links, payload):
-                held[node][key].append(location)
+                held[node].setdefault(key, []).append(location)
         record.end_round(select, ends, payloads)
 
     def _store_complete_sums(
@@ -115,14 +137,23 @@ class _SumFollower:
         entry: IntArray,
         payloads: list[Message],
     ) -> None:
-        """Let each node store one complete sum as a single word in this round.
+        """Let each node store a complete sum, of which it has several words, as one word.
 
-        The pairs in `complete` are a node and the key of a sum that is complete at this node. An
-        injection port that sends the sum in this round also serves to store it. If there is none,
-        an injection port that has nothing to send reads the sum.
+        A node can store one sum in a round. It stores a sum that it also sends, if possible;
+        otherwise an injection port (an input of the router for words from memories) that has
+        nothing to send reads the words of a sum. Sums for which there is no injection port wait for
+        a later round.
 
-        The transfers of the round are `transfers`. For each of them, `entry` has the source that
-        feeds it at its sender, and `payloads` the keys of the sums that it carries.
+        Parameters
+        ----------
+        complete : set of (int, int)
+            Pairs of a node and the key of a sum that the node sends complete in this round.
+        transfers : Transfers
+            Transfers of the round.
+        entry : ndarray of int, shape (transfers,)
+            Number of the source that feeds each transfer at its sender.
+        payloads : list of Message
+            Keys of the sums that each transfer carries.
         """
         for node, key in sorted(complete):
             if len(self.record.held[node][key]) > 1:
@@ -151,7 +182,11 @@ class _SumFollower:
                 del self._to_keep[node]
 
     def add_final_round(self) -> None:
-        """Add a round without hops, in which nodes combine and store their complete sums."""
+        """Add a round without hops, in which nodes combine the sums that are delivered to them.
+
+        A sum of which a node has several words is then stored as one word. If there is no such sum,
+        no round is added.
+        """
         record, topology, messages = self.record, self._topology, []
         layout = self._schedule.layout
         for node in layout.receiving_nodes.tolist():
@@ -174,10 +209,10 @@ class _SumFollower:
 
 
 class _KeptSumFollower(_SumFollower):
-    """The simulation of sums that nodes keep.
+    """A simulation of a reduction in which nodes keep their sums and send copies.
 
-    A node may also pass on the last word that came for a sum by in-port p, instead of its own sum.
-    With K sums, that word has the key k + (p + 1) K, where k is the key of the sum.
+    Instead of its sum, a node may send the last word that came for this sum by an in-port p. With K
+    sums, numbered by keys k from 0, such a word has the key k + (p + 1) K.
 
     Attributes
     ----------
@@ -223,8 +258,8 @@ class _KeptSumFollower(_SumFollower):
         record.end_round(select, ends, payloads)
 
     def _contributions(self, place: tuple[int, int]) -> int:
-        """Return the contributions that a sum contains, as a number with a bit for each.
+        """Return the contributions to a sum, as an integer whose bit v stands for node v.
 
-        `place` is the node and the key of the sum.
+        `place` is the node that has the sum, and the key of the sum.
         """
         return self._ranks.get(place, 1 << place[0])

@@ -92,10 +92,10 @@ def sum_moves(request: CompileRequest) -> Moves:
     )
 
     def passing_order_map(first_memory: int, lead: int) -> AddressMap:
-        """Return the map of words that lie in the order in which they pass a node.
+        """Return the addresses of words that lie in memory in the order in which they pass a node.
 
-        The first one belongs to the node that is `lead` nodes behind on the cycle. The memories of
-        the in-ports are numbered from `first_memory` on.
+        The first word belongs to the node that is `lead` nodes behind on the cycle. Each in-port
+        has a memory; these are numbered from `first_memory` on.
         """
         cycle, turn = np.divmod(np.arange(pattern.sums_of_owner), pattern.turns)
         first, stride = block * order[:, turn]
@@ -149,14 +149,15 @@ def sum_moves(request: CompileRequest) -> Moves:
 
 
 def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Follow the words of `pattern` that arrive at all nodes; each row is a cycle.
+    """Return, for each row, the word that arrives at all nodes; each row is a cycle.
 
     Parameters
     ----------
     pattern : SumPattern
         Pattern in which sums go around Hamiltonian cycles.
     period : int
-        Cycles from the arrival of a word to its arrival at the next node.
+        Cycles from the arrival of a word to its arrival at the next node. So many chunks can go
+        around a cycle at once; they take turns.
 
     Returns
     -------

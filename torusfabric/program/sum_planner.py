@@ -41,13 +41,14 @@ __all__ = ["plan_sums"]
 
 
 def plan_sums(request: CompileRequest) -> Moves:
-    """Plan the moves of a table of sums.
+    """Plan the moves of a table of sums: the actions of a node in each row, the same at all nodes.
 
-    If each run chooses the length of messages, one plan must serve all lengths: only the cycles
-    from one step to the next may depend on the length. The plan is the one for long blocks. Shorter
-    blocks use the least number of these cycles for which the plan stays the same. If the longest
-    blocks take no more cycles in a plan of their own, that plan is used instead, and all blocks are
-    filled up to that length (`padded`).
+    There are two kinds of plans. By cycle, every word leaves as soon as it can. By step, a step of
+    the table is a row, in which all flits of a block are sent. If each run chooses the length of
+    messages, one plan must serve all lengths, and only the cycles of a row may depend on the
+    length. So the plan for long blocks also serves short ones, which take the least cycles that the
+    plan allows. If a plan made for the longest blocks alone is at least as fast for these, it is
+    used instead, and all blocks are filled up to that length (`padded`).
 
     Returns
     -------
@@ -57,10 +58,16 @@ def plan_sums(request: CompileRequest) -> Moves:
 
     Examples
     --------
+    Blocks of one flit move by cycle (flit by flit), long ones by step (row by row):
+
     >>> import torusfabric as tf
     >>> table = tf.plan(tf.Torus(3), "reduce-scatter", algorithm="matching")
     >>> [tf.compile(table, flits=flits).loop.order.value for flits in (1, 300)]
     ['flit', 'row']
+
+    If runs choose the length, a row takes at least one cycle here. In the second table, blocks are
+    padded instead:
+
     >>> tf.compile(table, max_flits=300).loop.least
     1
     >>> table = tf.plan(tf.Torus(4, 4), "allreduce", algorithm="matching")
@@ -81,7 +88,7 @@ def plan_sums(request: CompileRequest) -> Moves:
         return plan_node(request, traffic, [*_receive_memories(traffic), *_send_memories(traffic)])
 
     def run_cycles(moves: Moves) -> int:
-        """Return the cycles of `moves` from the first row until the last word is written."""
+        """Return the cycles of a run of `moves`, from the first row to the last write."""
         loop = moves.loop
         if loop.order is Order.FLIT:
             return loop.n_slots(request.block_flits) + latency
@@ -112,10 +119,7 @@ def plan_sums(request: CompileRequest) -> Moves:
 
 
 def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
-    """Return True if two plans of a table differ only in the cycles from one row to the next.
-
-    The plans are `moves` and `other`.
-    """
+    """Return True if two plans, `moves` and `other`, differ only in the cycles of a row."""
     mine, others = (
         [
             *(array for points in each.points for array in points.values.values()),
@@ -127,11 +131,14 @@ def _differs_in_period_only(moves: Moves, other: Moves) -> bool:
 
 
 def _list_traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffic:
-    """Return the words that all consumers take, for `transfers` in the cycles of `timing`."""
+    """Return all words that the out-ports and adders of a node take, with their cycles.
+
+    The words are those of `transfers`, and `timing` has the cycles in which they are on links.
+    """
     traffic = TableTraffic(transfers, timing, [], {})
 
     def add_arrivals(arrivals: Iterable[TableArrival], word: Word) -> Word:
-        """Combine arrivals with a word, one after another, and return the result."""
+        """Add arriving words to `word` one by one, note each addition, and return the sum."""
         for arrival in sorted(arrivals, key=traffic.arrival_cycle):
             adder = Consumer(transfers.opposite[arrival.port], adds=True)
             traffic.taken.append(WordUse(adder, arrival.step, word))
@@ -161,9 +168,10 @@ def _list_traffic(transfers: TableTransfers, timing: TableTiming) -> TableTraffi
 
 
 def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """Yield the memories of each in-port, those of results first.
+    """Yield the memories of a node for arrived words and for sums, in-port by in-port.
 
-    They hold the words of `traffic` that wait, and those that are delivered.
+    They hold the words of `traffic` that wait, and those that are delivered. The memories for sums
+    of an in-port come before those for the words as they arrived.
     """
     last: dict[Word, int] = defaultdict(int)
     for use in traffic.all_uses:
@@ -185,9 +193,9 @@ def _receive_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
-    """Yield the memories of the node's own contributions; every one of them is read.
+    """Yield the memories of a node for its own contributions to the sums in `traffic`.
 
-    The reads are those of `traffic`.
+    Each memory is read by at least one out-port or adder, and the host writes all contributions.
     """
     uses = [use for use in traffic.all_uses if use.word.stage is Stage.INJECTION]
     # If nodes keep their sums, several consumers take a contribution.
@@ -203,9 +211,10 @@ def _send_memories(traffic: TableTraffic) -> Iterator[SharedMemory]:
 
 
 def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[SharedMemory]:
-    """Return a memory for each consumer of `uses`; those with the most reads come first.
+    """Return a memory for each out-port or adder that takes words, with the words that it takes.
 
-    The rows of the reads follow from `traffic`.
+    `uses` are the words and their takers. The rows in which words are read follow from `traffic`.
+    The memories with the most reads come first.
     """
     memories = _memories_by_key(traffic, uses, lambda use: use.consumer)
     return sorted(memories, key=lambda memory: -len(memory.uses))
@@ -214,10 +223,10 @@ def _consumer_memories(traffic: TableTraffic, uses: Iterable[WordUse]) -> list[S
 def _memories_by_key(
     traffic: TableTraffic, uses: Iterable[WordUse], of: Callable[[WordUse], Hashable]
 ) -> Iterable[SharedMemory]:
-    """Return one memory for all uses for which the function `of` returns the same value.
+    """Group uses of words by the value of a function, and return a memory for each group.
 
-    The function returns the word or the consumer of a use, for example. The rows of the reads
-    follow from `traffic`.
+    The function `of` returns, for example, the out-port or adder that takes the word of a use. The
+    memory holds the words of the group; the rows in which they are read follow from `traffic`.
     """
     found: dict[Hashable, SharedMemory] = {}
     for use in uses:
@@ -227,9 +236,10 @@ def _memories_by_key(
 
 
 def _merge_memories(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
-    """Return fewer memories, by merging those that are never read in the same cycle.
+    """Return fewer memories, by merging memories that are never read in the same row.
 
-    Each memory is merged with the first memory in the result for which this is possible.
+    They may also be read in the same row if it is the same word. Each memory is merged with the
+    first one in the result for which this is possible.
     """
     groups: list[SharedMemory] = []
     for memory in memories:

@@ -53,7 +53,9 @@ _Sent: TypeAlias = dict[SentBlock, list[tuple[int, int]]]
 
 
 def plan_table(request: CompileRequest) -> Moves:
-    """Plan the moves of a table of blocks.
+    """Plan the moves of a table of blocks: the actions of a node in each row.
+
+    They are the same at all nodes.
 
     Parameters
     ----------
@@ -63,8 +65,8 @@ def plan_table(request: CompileRequest) -> Moves:
     Returns
     -------
     Moves
-        The moves with the least hardware, of all orders in which words can move without a pause.
-        On links of several cycles, only the fastest of these orders are compared.
+        The moves with the fewest cycles, and of these the moves with the least hardware. Two orders
+        are compared: flit by flit, and all flits of a block in each step.
 
     Examples
     --------
@@ -127,11 +129,12 @@ def _hardware_cost(moves: Moves) -> tuple[int, int, int]:
 def _list_traffic(
     transfers: TableTransfers, timing: TableTiming, *, by_waves: bool, latest: bool
 ) -> TableTraffic:
-    """Return the words that out-ports take, for `transfers` in the cycles of `timing`.
+    """Return all words that the out-ports of a node take, with their cycles.
 
-    If a block arrives several times, an out-port takes its latest arrival if `latest`, otherwise
-    its first. If `by_waves`, a row is one cycle, so that further cycles of a link delay the first
-    row in which a word can be sent on.
+    The words are those of `transfers`, and `timing` has the cycles in which they are on links. If a
+    block arrives several times, an out-port takes its latest arrival if `latest`, otherwise its
+    first. If `by_waves`, a row is one cycle; a word from a link of k cycles can then leave only k
+    rows later.
     """
 
     def first_send_row(arrival: TableArrival) -> int:
@@ -172,9 +175,10 @@ def _list_traffic(
 
 
 def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
-    """Return the memories of all in-ports, for the words of `traffic`.
+    """Return the memories of a node for arrived words, with the words of `traffic` that each holds.
 
-    Words that wait and leave in the same row have different memories.
+    Every in-port has a memory. It has further ones for words that wait and leave in the same row,
+    since a memory reads one word at a time.
     """
     timing, longer = traffic.timing, traffic.transfers.longer
     found: list[list[SharedMemory]] = []
@@ -201,11 +205,12 @@ def _receive_memories(traffic: TableTraffic) -> list[SharedMemory]:
 
 
 def _send_memories(traffic: TableTraffic) -> list[SharedMemory]:
-    """Return the memories of a node's own blocks; blocks that leave in one row have different ones.
+    """Return the memories of a node for its own blocks, with the blocks that each holds.
 
-    The rows follow from `traffic`. The first of these assignments that is possible is taken: all
-    blocks in one memory; a memory for each out-port, if every block leaves by a single out-port;
-    each block in the first memory without a block that leaves in the same row.
+    Blocks that leave in the same row are in different memories; the rows follow from `traffic`. The
+    first of these assignments that is possible is taken: all blocks in one memory; a memory for
+    each out-port, if every block leaves by a single out-port; each block in the first memory
+    without a block that leaves in the same row.
     """
     table, timing = traffic.transfers.table, traffic.timing
     own = [use for use in traffic.taken if use.word.stage is Stage.INJECTION]

@@ -39,27 +39,28 @@ Key: TypeAlias = tuple[int, ...]
 
 
 class TableArrival(NamedTuple):
-    """A word that arrives at every node: its step, and the out-port of its sender."""
+    """A word that arrives at every node, named by its step and the out-port of its sender."""
 
     step: int
     port: int
 
 
 class TableDeparture(NamedTuple):
-    """A word that leaves every node.
+    """A word that every node sends in a step of a table, in which all nodes do the same.
 
     Parameters
     ----------
     step, port : int
         Step, and out-port.
     key : Key
-        Block or sum that leaves.
+        Block or sum that leaves: the offset of the node from its origin or owner, and the chunk.
     partial : bool
         True for a partial sum, False for a complete one or a block.
     joins : Key
-        Block or sum that the word becomes, or joins, at its receiver.
+        Block that the word becomes at its receiver, or sum to which it is added there, as a key
+        like `key`.
     passed : TableArrival or None
-        Word that is passed on as it arrived, in place of a sum.
+        If the node forwards a word unchanged, in place of a sum: the arrival of this word.
     """
 
     step: int
@@ -71,7 +72,9 @@ class TableDeparture(NamedTuple):
 
 
 class TableTransfers:
-    """The arrivals and departures at a node, and the sums that they belong to.
+    """The words that arrive at a node and leave it, in a table in which all nodes do the same.
+
+    A *key* names a block or sum by the offset of the node from its origin or owner, and the chunk.
 
     Parameters
     ----------
@@ -94,11 +97,13 @@ class TableTransfers:
     combine : int
         Cycles from the arrival of a word to the result of the operator that includes the word.
     age : int
-        Least number of cycles from the arrival of a word to the departure of this result.
+        Least number of cycles from the arrival of a word to the departure of a sum that includes
+        it.
     longer : list of int
         Cycles of the link behind each port beyond the register of the out-port.
     reach : int
-        A number of steps. Two words that move more steps apart obey both rules with any skews.
+        A number of steps. If two words move more than `reach` steps apart, no sum of them leaves
+        too early, and they do not arrive together, whatever the delays of ports are.
     joins : dict of Key to (list of TableArrival)
         Arrivals that a node adds to its own contribution to a sum.
     passes : dict of Key to (list of TableArrival)
@@ -131,7 +136,7 @@ class TableTransfers:
             self._follow_blocks(table)
 
     def _follow_blocks(self, table: Table) -> None:
-        """Find the arrivals and departures of the blocks of `table`."""
+        """Fill `arrivals` and `departures` with the blocks that move in the steps of `table`."""
         topology, goals = table.topology, table.destination
         steps, ports = np.nonzero(table.offset >= 0)
         there, chunk = table.offset[steps, ports], table.chunk[steps, ports]
@@ -145,9 +150,9 @@ class TableTransfers:
                 self.arrivals[joins].append(TableArrival(step, port))
 
     def _follow_sums(self, table: Table) -> None:
-        """Find the arrivals and departures of the sums of `table`.
+        """Fill `departures`, `joins` and `passes` with the sums that move in the steps of `table`.
 
-        Partial sums move; complete sums are copied.
+        A node that sends a partial sum no longer has it. A node that sends a complete sum keeps it.
         """
         topology = table.topology
         #: Contributions in each sum; and sums whose own contribution has left.
@@ -174,7 +179,7 @@ class TableTransfers:
             self.departures += leaving
 
     def _follow_kept_sums(self, table: SumTable) -> None:
-        """Find the arrivals and departures of the sums of `table`, which nodes keep."""
+        """Fill `departures` and `joins` for a table in which nodes keep the sums that they send."""
         last: dict[tuple[int, int], TableArrival] = {}
         for step, row in enumerate(table.chunk.tolist()):
             ports = [port for port, chunk in enumerate(row) if chunk >= 0]
@@ -190,7 +195,10 @@ class TableTransfers:
                 last[self.opposite[port], row[port]] = arrival
 
     def required_arrivals(self, leaving: TableDeparture) -> list[TableArrival]:
-        """Return the arrivals that must come before the sum of the departure `leaving` leaves."""
+        """Return the arrivals whose words a departing sum includes, which must come before it.
+
+        `leaving` is the departure.
+        """
         if not leaving.partial and leaving.key in self.passes:
             return self.passes[leaving.key]
         joined = self.joins.get(leaving.key, [])
@@ -210,8 +218,8 @@ class TableTiming:
     period : int
         Cycles from one row to the next.
     skew : list of int
-        Cycles by which everything that concerns an out-port, and the link behind it, comes later
-        than its row.
+        For each out-port, the cycles by which its words, and all events that follow from them, come
+        later than the beginning of their row.
     by_cycle : bool
         True if a row is a cycle, False if it is a step of the table.
     """
@@ -227,16 +235,18 @@ class TableTiming:
         return self.row[step, port] * self.period + self.skew[port]
 
     def row_and_skew(self, step: int, port: int, late: int = 0) -> tuple[int, int]:
-        """Return the row, and the skew within it, of an event that follows a word.
+        """Return the row of an event, and the cycles by which it is later than its row.
 
-        The event comes `late` cycles after the word of a step is on the link behind a port.
+        The event takes place `late` cycles after the word of a step is on the link behind a port.
         """
         row, skew = self.row[step, port], self.skew[port]
         return (row + late, 0) if self.by_cycle else (row, skew + late)
 
 
 def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
-    """Return the timing in which every word leaves as early as it can, in step order.
+    """Return the timing in which every word leaves as early as it can; each row is a cycle.
+
+    The words of earlier steps are placed first. Words for one sum never arrive at the same time.
 
     Parameters
     ----------
@@ -277,7 +287,7 @@ def plan_by_cycle(transfers: TableTransfers) -> TableTiming:
 
 
 def plan_in_order(transfers: TableTransfers, steps: int) -> TableTiming:
-    """Return the timing in which every one of the `steps` steps takes one cycle.
+    """Return the timing in which each step of a table takes one cycle, and step t is row t.
 
     Parameters
     ----------
@@ -291,10 +301,11 @@ def plan_in_order(transfers: TableTransfers, steps: int) -> TableTiming:
 
 
 class _LinkRule(NamedTuple):
-    """A rule for two links, of which the second is used `steps` steps later than the first.
+    """A rule for the timing of two links; the second is used `steps` steps after the first.
 
-    If `feeds` is true, words of the first link must arrive before the sum leaves on the second.
-    Otherwise both links bring words for one sum, which must not arrive together.
+    `first` and `second` are the out-ports of the links. If `feeds` is true, the word on the first
+    link must arrive before a sum that includes it leaves on the second. Otherwise both links bring
+    words for one sum, which must not arrive at the same time.
     """
 
     steps: int
@@ -303,10 +314,11 @@ class _LinkRule(NamedTuple):
     feeds: bool
 
     def is_obeyed(self, period: int, skew: Sequence[int], transfers: TableTransfers) -> bool:
-        """True if rows of `period` cycles, with the skews `skew` of ports, obey the rule.
+        """True if the rule is obeyed with rows of `period` cycles and delays `skew` of ports.
 
-        Skews are needed only up to the ports of the two links. The latencies of links and operators
-        are those of `transfers`.
+        ``skew[p]`` is the number of cycles by which all words of port p are later than their row;
+        only the entries for the two ports of the rule are needed. `transfers` has the latencies of
+        links and operators.
         """
         apart = self.steps * period + skew[self.second] - skew[self.first]
         first, second = (transfers.longer[port] for port in (self.first, self.second))
@@ -316,10 +328,11 @@ class _LinkRule(NamedTuple):
 
 
 def link_rules(transfers: TableTransfers) -> set[_LinkRule]:
-    """Return the rules that a timing by step must obey.
+    """Return the rules that the timing of sums must obey if each step of the table is a row.
 
-    There is a rule for each arrival and each departure of a sum that includes it, and for each two
-    arrivals for the same sum.
+    There is a rule for each arrival and each departure of a sum that includes it: the word must
+    arrive early enough. And there is one for each two arrivals for the same sum: not at the same
+    time.
 
     Parameters
     ----------
@@ -340,9 +353,11 @@ def link_rules(transfers: TableTransfers) -> set[_LinkRule]:
 
 
 def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTiming:
-    """Return the timing in which all flits of a block go in each step, with the shortest period.
+    """Return the timing in which each step is a row, in which all flits of a block are sent.
 
-    Skews are searched port by port, by backtracking.
+    A row has the fewest cycles for which all `link_rules` can be obeyed, if ports may be *skewed*:
+    all nodes delay everything that concerns a port by some cycles. Skews are searched port by port,
+    by backtracking.
 
     Parameters
     ----------
@@ -361,10 +376,9 @@ def plan_by_step(transfers: TableTransfers, steps: int, flits: int) -> TableTimi
             of_port[max(rule.first, rule.second)].append(rule)
 
     def extend_skews(skew: list[int], period: int, limit: int) -> list[int] | None:
-        """Return skews of all ports, given those of the first ports in `skew`.
+        """Return delays of all ports that obey the rules and begin with `skew`; else None.
 
-        The skews that are added are at most `limit`. A row takes `period` cycles. The result is
-        None if none obey the rules.
+        Delays that are added are at most `limit` cycles. A row takes `period` cycles.
         """
         if len(skew) == ports:
             return skew

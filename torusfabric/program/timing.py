@@ -83,10 +83,11 @@ MODE_SETUP = 1
 
 
 class CyclePiece(NamedTuple):
-    """Cycles of a run, ``constant + per_flit * n``, with blocks of n >= `first` flits.
+    """A piece of the function that gives the cycles of a run for blocks of n flits.
 
-    The cycles of a run are a piecewise linear function of n, of which this is one piece. It is
-    valid from `first` up to the `first` of the next piece.
+    From n = `first` up to the `first` of the next piece, a run takes ``constant + per_flit * n``
+    cycles. With the pieces (1, 15, 0) and (3, 9, 2), it takes 15 cycles for n = 1 and n = 2, and
+    ``9 + 2 * n`` cycles for larger blocks.
     """
 
     first: int
@@ -95,7 +96,10 @@ class CyclePiece(NamedTuple):
 
 
 class _LastWord(NamedTuple):
-    """The word that is stored last in a run.
+    """The word that is stored last in a run; it decides in which cycle the run ends.
+
+    A *slot* is a cycle in which the sequencer presents one row and one flit. Words move some cycles
+    after their slot.
 
     Parameters
     ----------
@@ -113,13 +117,19 @@ class _LastWord(NamedTuple):
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles from the last slot to the write of the word; 0 if the write comes earlier."""
+        """Cycles from the last row that the sequencer presents to the write of the word.
+
+        0 if the write comes earlier.
+        """
         return max(self.delay + self.links - self.left, 0)
 
 
 @dataclass(frozen=True)
 class Timing:
     """The cycles of the events in a run.
+
+    A *slot* is a cycle in which the sequencer presents one row and one flit. Words move some cycles
+    after their slot.
 
     Parameters
     ----------
@@ -151,7 +161,10 @@ class Timing:
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles from the last slot to the last cycle of a run, in which the last word is stored.
+        """Cycles from the last slot to the end of a run.
+
+        In the last slot the sequencer presents the last row and flit. In the last cycle of the run
+        the last word is stored.
 
         `done` rises at the edge that ends this last cycle. The value is the maximum over all block
         lengths, so the distance from the last slot to `done` is the same for every length.
@@ -161,12 +174,13 @@ class Timing:
     def outlasts(self, delay: int) -> bool:
         """Return True if a signal can come after the run has stored its last word.
 
-        Such a signal comes a fixed number of cycles after the slot of each word.
+        The signal comes for every word, a fixed number of cycles after the *slot* of the word, the
+        cycle in which the sequencer presents its row and flit.
 
         Parameters
         ----------
         delay : int
-            Cycles from the slot of a word to the signal.
+            Cycles from the slot of a word to the signal for it.
 
         Examples
         --------
@@ -182,7 +196,10 @@ class Timing:
 
     @cached_property
     def _slots_left(self) -> IntArray:
-        """For each row, the number of slots after its last word: the least of all block lengths."""
+        """For each row, the slots (cycles of rows) of a run that follow the last word of the row.
+
+        The value is the least one for all lengths of blocks.
+        """
         loop = self.loop
         lengths = {1, loop.flits}
         if loop.order is Order.ROW and loop.least > 1:
@@ -194,7 +211,11 @@ class Timing:
 
     @cached_property
     def _last_word(self) -> _LastWord:
-        """The word whose write comes last after the last slot, with any length of blocks."""
+        """The word whose write ends the run: it comes the most cycles after the last slot.
+
+        All lengths of blocks are considered, so the word may be that of another length than
+        `flits`.
+        """
         loop, left = self.loop, self._slots_left
         words = []
         for field in loop.fields_of_action(Action.WRITE):
@@ -217,11 +238,10 @@ class Timing:
         - ``operators``: the operators that the last word passes,
         - ``waits``: a correction, 0 or negative.
 
-        If slots follow the slot of the last word, they overlap with these cycles, and the cycles of
-        the overlap are subtracted: first from ``operators``, then from ``write``, then from
-        ``hop``. In a schedule of rounds the overlap covers a whole round. The overlap can be
-        longer, if the longest path of the last round does not carry the longest message. The rest
-        of it is then subtracted in ``waits``.
+        The word that is stored last may have been sent before the last slot (a cycle in which the
+        sequencer presents a row). Its cycles until the last slot are then not part of the drain,
+        and are subtracted: first from ``operators``, then from ``write``, then from ``hop``. If
+        they are more than all three, the rest is subtracted in ``waits``.
         """
         last, drain = self._last_word, self.drain_cycles
         spent = {"hop": last.links, "write": STORE, "operators": last.delay - SETTING}
@@ -238,7 +258,7 @@ class Timing:
         }
 
     def cycle_pieces(self, first: int) -> list[CyclePiece]:
-        """Return the cycles of runs as a piecewise linear function of the flits of a block.
+        """Return the cycles of runs as a piecewise linear function of n, the flits of a block.
 
         Parameters
         ----------
@@ -247,7 +267,8 @@ class Timing:
 
         Examples
         --------
-        The two steps of this reduction take at least three cycles each.
+        The two steps of this reduction take at least three cycles each. So a run takes 15 cycles
+        for n = 1 and 2, and 9 + 2 n cycles from n = 3 on.
 
         >>> import torusfabric as tf
         >>> program = tf.compile(tf.plan("2x3", "reduce-scatter"), max_flits=8)
@@ -294,7 +315,7 @@ class Timing:
 
 
 def row_start_slots(duration: IntArray) -> IntArray:
-    """Return the number of the slot in which each row begins, if rows follow without gaps.
+    """Return the number of the cycle in which each row begins, if rows follow without gaps.
 
     Parameters
     ----------
@@ -311,7 +332,9 @@ def row_start_slots(duration: IntArray) -> IntArray:
 
 
 def round_pause_cycles(links: IntArray) -> IntArray:
-    """Return the cycles that each round takes in addition to one for each flit of its message.
+    """Return the cycles of each round beyond one for each flit of its longest message.
+
+    In these cycles the last flit passes the links of the longest path, and is stored.
 
     Parameters
     ----------

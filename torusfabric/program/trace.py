@@ -26,7 +26,7 @@ __all__ = ["MessageArrival", "list_arrivals", "write_trace"]
 
 
 class MessageArrival(NamedTuple):
-    """The arrival of a message at the end of its path.
+    """The arrival of a message of one round at the end of its path.
 
     Parameters
     ----------
@@ -71,6 +71,9 @@ def list_arrivals(program: Program) -> Iterator[MessageArrival]:
 
     Examples
     --------
+    In the first step on a ring of three, node 0 sends to both neighbours, and so does each other
+    node. The first flits arrive in cycle 5.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3), "allgather", algorithm="matching"))
     >>> [(arrival.cycle, arrival.path) for arrival in list_arrivals(program)][:3]
@@ -103,9 +106,9 @@ def list_arrivals(program: Program) -> Iterator[MessageArrival]:
 
 
 def _message_blocks(schedule: Schedule, blocks: list[int]) -> int:
-    """Return the number of blocks that a link carries for a message with the given blocks.
+    """Return the number of blocks that travel on a link for a message with these block numbers.
 
-    In a reduction, all contributions to one chunk travel as one block.
+    In a reduction, all contributions to one chunk are combined, so they travel as one block.
     """
     if not schedule.collective.reducing:
         return len(blocks)
@@ -158,9 +161,7 @@ def _trace_lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, A
     blocks = schedule.blocks
     for arrival in list_arrivals(program):
         ids = np.array(arrival.blocks, np.int64)
-        columns = [blocks.origin(ids), blocks.chunk(ids)]
-        if blocks.collective.personal:
-            columns.insert(1, blocks.destination(ids))
+        columns = blocks.entry_columns(ids)
         rows = np.stack([np.broadcast_to(column, ids.shape) for column in columns], axis=1)
         yield arrival._asdict() | {
             "port": names[arrival.port],

@@ -154,7 +154,12 @@ def tree_moves(request: CompileRequest, trees: SumTrees) -> Moves:
 
 
 class _TreeTimes(NamedTuple):
-    """The cycles of the events in the trees; arrays have the shape (chunks, nodes).
+    """The cycles in which nodes read and send their words in the trees.
+
+    All arrays have the shape (chunks, nodes), because there is a tree for each chunk.
+
+    At a node with several children, the operators behind its in-ports form a chain: each adds the
+    word of one child to the result for the child before.
 
     Parameters
     ----------
@@ -162,14 +167,15 @@ class _TreeTimes(NamedTuple):
         Cycle in which a node reads its own word, counted from the first read of any node.
     sent : ndarray of int
         Cycle in which the node's sum is in the register of its out-port, also counted from the
-        first read. The root has no such out-port; its entry is the cycle in which it would be
+        first read. The root has no such out-port; its entry is the cycle in which the sum would be
         there.
     after : ndarray of int
-        In-port of the previous child in the chain of the node's parent; -1 for the first child.
+        For each node, the in-port of the parent that comes before the node's own in-port in the
+        chain of the parent; -1 if the node is the first in the chain.
     last : ndarray of int
-        In-port whose result is the node's sum; -1 at leaves.
+        In-port at the end of the chain of a node, whose result is the node's sum; -1 at leaves.
     cycles : int
-        Cycles from the first read to the last results.
+        Cycles from the first read to the complete sums at the roots.
     down : ndarray of int
         Cycles of the complete sum from the root to a node.
     """
@@ -207,9 +213,9 @@ def _depth_cycles(ends: IntArray, ports: IntArray, roots: IntArray, cycles: IntA
 
 
 def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int) -> _TreeTimes:
-    """Return the cycles in which nodes read and send.
+    """Return the cycles in which all nodes read their own words and send their sums.
 
-    Each is as late as possible without a delay of the complete sums at the roots.
+    Each cycle is as late as possible without a delay of the complete sums at the roots.
 
     Parameters
     ----------
@@ -218,8 +224,8 @@ def _plan_times(topology: Topology, trees: SumTrees, latency: int, leaving: int)
     latency : int
         Cycles of the operator's own hardware.
     leaving : int
-        Cycles from the result of the last child to the register of the out-port; 0 if sums leave as
-        they are made.
+        Cycles from the register behind the last operator of a node to the register of its out-port;
+        0 if sums enter both registers at once.
     """
     ports, step = trees.up, COMBINE + latency
     nodes = np.arange(topology.nodes)

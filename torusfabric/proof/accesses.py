@@ -34,7 +34,9 @@ RUN_CHOICES = ("mode", "length", "root", "operation")
 
 @dataclass(frozen=True)
 class AccessSteps:
-    """Values at the input ports of nodes, step by step (one step a cycle), for several runs.
+    """The values at the input ports of nodes while messages are written or words are read.
+
+    There is one step for each cycle. Values are given for several runs at once.
 
     Parameters
     ----------
@@ -43,7 +45,8 @@ class AccessSteps:
     numbers : dict of str to ndarray of int, shape (steps, nodes, runs)
         Port, such as an address -> its value in each step; -1 for unknown.
     words : dict of str to ndarray of int, shape (steps, beat, nodes, runs)
-        Port that takes words -> the symbolic bit of each word (see `symbols`).
+        Port that takes words -> for each word one symbolic bit (see `symbols`), which stands for
+        all bits of the word.
     always : dict of str to ndarray of int, shape (nodes,)
         Port -> its value at each node, the same in all steps.
     otherwise : dict of str to int
@@ -131,55 +134,70 @@ class NodeAccess:
 
     @property
     def nodes_by_module(self) -> Mapping[str, list[int]]:
-        """The nodes of each module with the output `port`, at which words are read.
+        """The nodes at whose outputs words are read, as a dict: module -> its nodes.
 
-        The nodes are in the order of the instances of the module.
+        The nodes are in the order of the instances of the module. The attribute `port` is the name
+        of the output at which a node shows words.
         """
         return self.nodes
 
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the choices of runs as the fabric samples them at the start.
+        """Return the choices of runs, as the fabric samples them at the start.
 
         Returns
         -------
         dict of str to ndarray of int, shape (runs,)
-            Input (one of `RUN_CHOICES`) -> its value in each run.
+            Input for mode, length, root or operator (`RUN_CHOICES`) -> its value in each run.
         """
         return {name: np.array([getattr(run, name) for run in runs]) for name in RUN_CHOICES}
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that write the messages of runs into the nodes.
+        """Return the values at the ports of nodes while the messages of runs are written.
 
-        Runs with fewer writes begin later, so that the last write of all runs is in the last step.
-        A core without memories has no writes.
+        There is one step for each cycle. Runs with fewer writes begin later, so that the last write
+        of every run is in the last step. A core without memories has no writes.
         """
         del runs
         return AccessSteps(0, {})
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that read all received words of the runs, one beat in each step.
+        """Return the values at the ports of nodes while all received words of runs are read.
 
-        A core without memories has no reads.
+        Each step reads one beat at every node. A core without memories has no reads.
         """
         del runs
         return AccessSteps(0, {})
 
     def idle_access_nets(self) -> dict[str, IntArray]:
-        """Return the values of the nets for writes and reads while no node is written or read."""
+        """Return the nets for writes and reads, with their values while no node is accessed.
+
+        The result is a dict: net -> its bits, shape (bits, 1). A core without memories has no such
+        nets.
+        """
         return {}
 
     def settling_net(self, now: int) -> dict[str, IntArray]:
-        """Return the net that delays a run while writes are in progress, with the value `now`.
+        """Return the net ``settling`` with the value `now`, as a dict: net -> array of one bit.
 
-        The result is empty for a fabric that cannot delay a run.
+        While this net is 1, writes are in progress, and the fabric delays a run that is started.
+        The dict is empty for a fabric that cannot delay a run.
         """
         return {"settling": np.array([[now]])} if self.hold else {}
 
     def idle_inputs(self, *, rst: int = 0, start: int | IntArray = 0) -> dict[str, IntArray]:
-        """Return the values of the inputs of the top while no node is written or read.
+        """Return the inputs of the top, with their values while no node is written or read.
 
-        `rst` and `start` are the values of the inputs of these names, `start` for all runs or for
-        each.
+        Parameters
+        ----------
+        rst : int
+            Value of the reset.
+        start : int or ndarray of int, shape (runs,)
+            Value of the start input, the same in all runs or one for each.
+
+        Returns
+        -------
+        dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
+            Input -> its bits.
         """
         pulse = np.broadcast_to(np.asarray(start), (1, self.machine.runs))
         given = {"rst": np.array([[rst]]), self.top_net("start"): pulse} | self.idle_access_nets()
@@ -188,32 +206,45 @@ class NodeAccess:
         return given
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check properties of the resting state `rest` that an interface adds.
+        """Check additional properties of the state between runs, and return how many were compared.
 
-        The result is the number of comparisons. By default there are none.
+        `rest` is this state, with unknown bits where it can differ. By default nothing is checked;
+        the subclass of an interface may add checks.
         """
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that a write for another node leaves a node unchanged, from the state `begin`.
+        """Check that a write for one node leaves the memories of all others unchanged.
 
-        By default nothing is checked.
+        The write begins in the state `begin`. By default nothing is checked; the subclass of an
+        interface may add the check.
         """
         del begin
 
     def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
-        """Return the input values of all endpoints in a step, for `SymbolicMachine.settle_nets`.
+        """Return the values at the inputs of all endpoints in one step of an access.
 
-        `steps` has the values of all steps. `step` may lie before the first step or after the last
-        one; see `AccessSteps.otherwise`.
+        Parameters
+        ----------
+        steps : AccessSteps
+            Values of all steps.
+        step : int
+            Number of the step. Before step 0 and after the last step, inputs have the values of
+            `AccessSteps.otherwise`.
+
+        Returns
+        -------
+        dict of str to Override
+            Endpoint module -> the symbolic bits of its ports, for `SymbolicMachine.settle_nets`.
         """
         return {module: self._module_inputs(steps, module, step) for module in self.nodes}
 
     def _module_inputs(self, steps: AccessSteps, module: str, step: int) -> Override:
-        """Return the input values of the endpoints of one module in a step, port by port.
+        """Return the values at the inputs of the endpoints of one module in one step.
 
-        `steps` has the values of all steps.
+        The result is a dict: port -> its symbolic bits, shape (bits, nodes, runs). `steps` has the
+        values of all steps.
         """
         nodes = self.nodes[module]
         given = {p: self.port_bits(module, p, v[nodes][:, None]) for p, v in steps.always.items()}
@@ -230,7 +261,7 @@ class NodeAccess:
         return given
 
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Convert numbers at a port of a module into the bits that the machine uses.
+        """Convert numbers at a port of the endpoints of a module into symbolic bits.
 
         Parameters
         ----------
@@ -239,9 +270,9 @@ class NodeAccess:
 
         Returns
         -------
-        ndarray of int, shape (relevant bits, nodes, runs)
-            Symbolic bits (see `symbols`) of the port, without those on which no executed output
-            depends. The bits of the number -1 are unknown.
+        ndarray of int, shape (bits, nodes, runs)
+            Bits of the port, 0 or 1; -1 (unknown) if the number is unknown. Bits on which no
+            executed output depends are left out.
         """
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]
@@ -287,17 +318,24 @@ class NodeAccess:
 
 
 def stack_runs(values: Sequence[IntArray], *, ends_at_once: bool = False) -> IntArray:
-    """Stack arrays of several runs with different numbers of steps, shape (steps, .., nodes, runs).
+    """Stack one array for each run into a single array, although their numbers of steps differ.
 
     Parameters
     ----------
     values : sequence of ndarray of int, shape (nodes, steps, ..)
         Values of each run.
     ends_at_once : bool
-        True to align the last steps of all runs, False to align the first; missing steps are -1.
+        True to align the last steps of all runs, False to align the first.
+
+    Returns
+    -------
+    ndarray of int, shape (steps, .., nodes, runs)
+        The values; -1 in steps that a run does not have.
 
     Examples
     --------
+    Run 0 has two steps, run 1 has one:
+
     >>> stack_runs([np.array([[5, 6]]), np.array([[7]])], ends_at_once=True)[:, 0].tolist()
     [[5, -1], [6, 7]]
     """

@@ -28,7 +28,10 @@ Colour: TypeAlias = int
 def check_alike(
     module: GateModule, words: Collection[str], width: int, positions: Collection[int]
 ) -> int:
-    """Check that a module treats some bit positions of words alike.
+    """Check that a module treats some bit positions of words alike: that their gates are the same.
+
+    All gates and registers that an output bit at one position depends on are compared with those of
+    the first position. A statement that holds for the first position then holds for the others.
 
     Parameters
     ----------
@@ -78,15 +81,18 @@ def check_alike(
 
 
 class _BitSlice:
-    """The gates, registers and memory bits that the output bits at one position depend on.
+    """All gates, registers and memory bits that the output bits at one position depend on.
+
+    Two slices are compared by *colours*: numbers of bits, which are equal for bits that are
+    computed in the same way from bits of equal colours.
 
     Attributes
     ----------
     ports : list of str
         Port of each output bit.
     kept : dict of object to Colour
-        Colours of the state. A key is the output bit of a register, or (number of a memory,
-        position of a bit within its words).
+        Colours of registers and memory bits. A key is the output bit of a register, or (number of a
+        memory, position of a bit within its words).
     shown : list of Colour
         Colour of each output bit, in the order of `ports`.
     """
@@ -116,9 +122,10 @@ class _BitSlice:
     def _input_keys(self, words: Collection[str], width: int) -> dict[Bit, object]:
         """Return a dict: input bit of the module -> key; bits with equal keys get equal colours.
 
-        Bits of words at the position of the slice have keys without that position. So the bits of
-        one word have equal keys in two slices, each at its own position. `words` are the input
-        ports that take words, of `width` bits each.
+        A bit of a word at the position of this slice has the key ``("word", port, number of the
+        word)``, so that it equals the bit of the same word in a slice of another position. Any
+        other bit has the key ``("bit", port, position)``. `words` are the input ports that take
+        words, of `width` bits each.
         """
         found: dict[Bit, object] = {}
         for port, bits in self._module.inputs.items():
@@ -129,13 +136,16 @@ class _BitSlice:
         return found
 
     def refine_colours(self, known: dict[object, Colour]) -> None:
-        """Compute the colours of all bits once, from the present ones of registers and memories.
+        """Compute new colours of all bits, given the present colours of registers and memories.
+
+        A colour is a number. Bits get equal colours if they are computed in the same way from bits
+        of equal colours. Repeated calls split colours, until two slices agree or differ for good.
 
         Parameters
         ----------
         known : dict of object to Colour
-            Key -> colour, shared by all slices, so that equal keys get equal colours. New keys are
-            added.
+            Key -> colour. The key of a gate is its kind with the colours of its operands. The dict
+            is shared by all slices, so that equal keys get equal colours; new keys are added.
         """
         number = lambda what: known.setdefault(what, len(known))
         of: dict[Bit, Colour] = {bit: number(bit) for bit in "01xz"}
@@ -157,9 +167,10 @@ class _BitSlice:
         self.kept = later
 
     def _bit_key(self, bit: Bit, needs: list[Colour]) -> object:
-        """Return the key of a bit, given the colours `needs` of its operands.
+        """Return the key of a bit, from which its colour is found: bits with equal keys are alike.
 
-        Bits with equal keys get equal colours.
+        `needs` are the colours of the bits that it is computed from. The key of a gate, for
+        example, is its kind and these colours.
         """
         gate = self._module.gate_of.get(bit)
         if gate is not None:

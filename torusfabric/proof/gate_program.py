@@ -41,7 +41,9 @@ CONSTANTS: dict[Bit, int] = {"0": 0, "1": 1, "x": 2, "z": 2}
 
 @dataclass(frozen=True)
 class GateMemory:
-    """The relevant bits of a memory, with ports given as rows of the array of values.
+    """The memory bits of a module that the requested outputs depend on, with their ports.
+
+    Ports are given by *rows*: indices of bits in the array of symbolic values, see `GateProgram`.
 
     Parameters
     ----------
@@ -64,9 +66,9 @@ class GateMemory:
     collides: bool
 
     def unknown_words(self, instances: int) -> IntArray:
-        """Return the initial words, shape (words, bits, instances).
+        """Return the words before the first cycle, shape (words, bits, instances).
 
-        They are the contents of a ROM; a memory that is written begins unknown.
+        A ROM has its contents. All bits of a writable memory are unknown.
         """
         if self.contents is not None:
             return self.contents
@@ -74,11 +76,11 @@ class GateMemory:
         return np.full((self.size, width, instances), UNKNOWN, np.int32)
 
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
-        """Write the data bits of all read ports into `values`, the array of the values of all bits.
+        """Compute the data bits of all read ports, and write them into `values`.
 
-        `words` has the contents of the memory, shape (words, bits, instances). The data bits are
-        unknown if the address is unknown, or, with `collides`, if the same word may be written in
-        this cycle.
+        `values` is the array of the symbolic values of all bits, shape (rows, columns). `words` has
+        the contents of the memory, shape (words, bits, instances). Data bits are unknown if the
+        address is unknown, or, with `collides`, if the same word may be written in this cycle.
         """
         for address, data in self.reads:
             at = number_of_bits(values[address])
@@ -93,7 +95,11 @@ class GateMemory:
             values[data] = np.where(known, read, UNKNOWN)
 
     def execute_writes(self, values: IntArray, words: IntArray) -> None:
-        """Apply all write ports, with the bits in `values`, to `words` in place."""
+        """Change `words` as all write ports do at the clock edge.
+
+        `values` is the array of the symbolic values of all bits in the cycle before the edge;
+        `words` has the contents of the memory and is changed in place.
+        """
         for address, data, enable in self.writes:
             _execute_write(words, values[address], values[data], values[enable])
 
@@ -104,14 +110,16 @@ def _relevant_memory(
     places: Callable[[Collection[Bit]], IntArray],
     roms: Sequence[str],
 ) -> GateMemory:
-    """Return the relevant part of the memory `ram`.
+    """Return a memory with only those bits of its words that the requested outputs depend on.
 
     Parameters
     ----------
+    ram : Ram
+        The whole memory.
     bits : collection of int
-        Relevant positions within a word.
+        Positions of these bits within a word.
     places : function of (collection of Bit) -> ndarray of int
-        Returns the rows of some bits in the array of values.
+        Returns the rows (indices in the array of symbolic values) of some bits.
     roms : sequence of str
         Contents of each instance, for a ROM whose instances differ.
     """
@@ -132,16 +140,17 @@ def _relevant_memory(
 
 
 def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: IntArray) -> None:
-    """Apply one write port to `words`, in place.
+    """Change `words` as one write port does at a clock edge, in place.
 
-    An address with unknown bits makes every word unknown that it could name.
+    If some address bits are unknown, the write can hit several words; all of these become unknown.
 
     Parameters
     ----------
     words : ndarray of int, shape (words, bits, instances)
         All words of the memory.
     address, data, enable : ndarray of int
-        Symbolic values of the address bits, the data bits, and the enable of each data bit.
+        Symbolic values of the address bits, the data bits, and the enable of each data bit, shape
+        (bits, instances).
     """
     active = (enable != 0).any(axis=0)
     if not active.any():
@@ -167,9 +176,10 @@ def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: I
 
 
 def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return True where two addresses may be equal, judged by their known bits.
+    """Return, for each instance, True unless two addresses differ in a bit that is known in both.
 
-    `a` and `b` are the rows of the bits of the addresses in the array `values`.
+    `values` is the array of symbolic values, shape (bits, instances). `a` and `b` are the indices
+    of the bits of the two addresses in this array.
     """
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
@@ -180,7 +190,10 @@ def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
 
 
 def _rom_words(ram: Ram, text: str) -> IntArray:
-    """Return the bits of each word of the ROM `ram`; `text` has all bits, the last one first."""
+    """Return the words of the ROM `ram` as bits, shape (words, bits), from the text `text`.
+
+    The text has the last bit of the last word first. The character ``x`` is an unknown bit.
+    """
     bits = np.frombuffer(text[::-1].ljust(ram.size * ram.width, "x").encode(), np.uint8)
     found = bits.astype(np.int32) - ord("0")
     found[found > 1] = UNKNOWN
@@ -188,14 +201,16 @@ def _rom_words(ram: Ram, text: str) -> IntArray:
 
 
 class ModuleState(NamedTuple):
-    """State of all instances of a module: only its relevant registers and memory bits.
+    """State of all instances of a module: symbolic values of registers and memories.
+
+    It has only the registers and memory bits that the requested outputs depend on.
 
     Parameters
     ----------
     flops : ndarray of int, shape (registers, instances)
-        Symbolic value of each register.
+        Value of each register.
     rams : list of (ndarray of int, shape (words, bits, instances))
-        Symbolic words of each memory.
+        Words of each memory.
     """
 
     flops: IntArray
@@ -203,7 +218,11 @@ class ModuleState(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Gates of one kind that do not depend on each other: rows of their outputs and operands."""
+    """Gates of one kind that do not depend on each other, executed by one numpy operation.
+
+    `kind` is the kind of the gates. `y` has the rows of their outputs in the array of symbolic
+    values, and `a`, `b` and `s` those of their operands.
+    """
 
     kind: str
     y: IntArray
@@ -213,23 +232,27 @@ class _Batch(NamedTuple):
 
 
 class GateProgram:
-    """The relevant gates of a module in the order of execution.
+    """Program that executes the gates of a module symbolically, for many instances at once.
+
+    It contains only the gates, registers and memory bits that the requested outputs depend on: the
+    *relevant* ones. The symbolic values of one cycle are an array with a *row* for each relevant
+    bit and a column for each instance.
 
     Parameters
     ----------
     outputs : dict of str to (list of int)
-        Requested bits of each output.
+        Output -> positions of the requested bits.
     kept_as : type
-        Numpy type of symbolic bits. If all bits are 0, 1 or unknown, a narrow type suffices.
+        Numpy type of symbolic values. A narrow type suffices if all values are 0, 1 or unknown.
     sums : Sums, optional
-        Numbering of sums, for a module with operators.
+        Numbers of symbolic sums, for a module with operators.
     contents : sequence of str
         Contents of the ROM of each instance.
 
     Attributes
     ----------
     inputs, outputs : dict of str to (list of int)
-        Relevant bits of each port.
+        Port -> positions of its relevant bits.
     """
 
     def __init__(
@@ -274,24 +297,30 @@ class GateProgram:
         self._kept[2], self._kept[self._rows_of(self._asked)] = False, False
 
     def _add_row(self, bit: Bit) -> None:
-        """Assign the next free row of the array of values to a bit, unless it has a row already."""
+        """Assign the next free row in the array of symbolic values to a bit that has no row yet."""
         if bit not in self._number:
             self._number[bit] = 3 + len(self._number) - len(CONSTANTS)
 
     def _rows_of(self, bits: Collection[Bit]) -> IntArray:
-        """Return the row of each bit; bits that are not relevant get the row of the unknown bit."""
+        """Return the index of each bit in the array of symbolic values.
+
+        A bit on which no requested output depends has no row of its own; it gets row 2, that of the
+        unknown value.
+        """
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
     def _execution_order(self) -> Iterator[tuple[_Batch | int, bool]]:
-        """Yield the steps of a cycle in order, and assign rows to the bits that they compute.
+        """Yield the steps that compute all bits of a cycle, in order.
+
+        On the way, each bit that a step computes gets a row in the array of symbolic values.
 
         Yields
         ------
         step : _Batch or int
             A batch of gates, or the number of a memory whose reads are executed.
         waits : bool
-            True if the step depends on an input. All steps that depend on none come before those
-            that do.
+            True if the step depends on an input of the module. All steps that depend on none come
+            before those that do.
         """
         module, live = self.module, self._live
         needs: dict[Gate | int, list[Bit]] = {}
@@ -330,14 +359,20 @@ class GateProgram:
     def _execution_levels(
         self, needs: dict[Gate | int, list[Bit]], gives: dict[Gate | int, list[int]]
     ) -> dict[Gate | int, tuple[bool, int, str]]:
-        """Return the key by which gates and memories are sorted: (depends on inputs, depth, kind).
+        """Return the sort key of each gate, and of the reads of each memory.
 
         Parameters
         ----------
         needs : dict of (Gate or int) to (list of Bit)
-            Bits that a gate, or the reads of a memory, depend on.
+            Gate, or number of a memory -> bits that it depends on.
         gives : dict of (Gate or int) to (list of int)
-            Bits that it computes.
+            Gate, or number of a memory -> bits that it computes.
+
+        Returns
+        -------
+        dict of (Gate or int) to (bool, int, str)
+            True if it depends on an input of the module; its depth, which is above the depths of
+            all gates before it; and its kind, for example ``AND`` or ``ram 3``.
         """
         maker = {bit: item for item, bits in gives.items() for bit in bits}
         below = {item: [maker[bit] for bit in bits if bit in maker] for item, bits in needs.items()}
@@ -359,25 +394,32 @@ class GateProgram:
         Parameters
         ----------
         instances : int
-            Number of columns: instances of the module, times the runs of each.
+            Number of columns of the arrays: instances of the module, times the runs of each.
         """
         flops = np.full((len(self._q), instances), UNKNOWN, self._type)
         return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])
 
     def cycle_bits(self, state: ModuleState, inputs: Mapping[str, IntArray]) -> IntArray:
-        """Return the values of all relevant bits in a cycle, shape (rows, instances).
+        """Return the symbolic values of one cycle, shape (rows, instances), for the other methods.
+
+        There is a row for each bit that the requested outputs depend on; `outputs_of` finds the
+        rows of an output.
 
         Parameters
         ----------
         state : ModuleState
             Registers and memories in this cycle.
-        inputs : dict of str to ndarray of int, shape (relevant bits, instances)
-            Values of inputs; missing inputs are unknown.
+        inputs : dict of str to ndarray of int, shape (bits, instances)
+            Input -> values of those bits that `inputs` of the program lists; missing inputs are
+            unknown.
         """
         return self.finish_cycle(self.begin_cycle(state), state, inputs)
 
     def begin_cycle(self, state: ModuleState, instances: int | None = None) -> IntArray:
-        """Return the array of values for a cycle; only rows that depend on no input are computed.
+        """Compute the bits that depend on registers only, and return the array of symbolic values.
+
+        The array has shape (rows, instances), with a row for each bit. The rows that depend on
+        inputs are not computed yet; `finish_cycle` does this.
 
         Parameters
         ----------
@@ -396,12 +438,12 @@ class GateProgram:
     def finish_cycle(
         self, v: IntArray, state: ModuleState, inputs: Mapping[str, IntArray]
     ) -> IntArray:
-        """Compute the remaining rows of an array that `begin_cycle` made, and return the array.
+        """Compute the bits that depend on inputs, and return the now complete array `v`.
 
         Parameters
         ----------
         v : ndarray of int, shape (rows, instances)
-            Values of the cycle, changed in place.
+            Symbolic values of the cycle, from `begin_cycle`; changed in place.
         state : ModuleState
             Registers and memories in this cycle, as for `begin_cycle`.
         inputs : dict of str to ndarray
@@ -414,10 +456,10 @@ class GateProgram:
         return v
 
     def _execute(self, steps: Iterable[_Batch | int], v: IntArray, state: ModuleState) -> None:
-        """Execute `steps`, and write the results into the array of values `v`.
+        """Execute `steps` in order, and write the bits that they compute into `v`.
 
-        A step is a batch, or the index of a memory, whose reads are executed. `state` has the
-        contents of the memories.
+        A step is a batch of gates, or the number of a memory whose reads are executed. `v` is the
+        array of symbolic values, and `state` has the contents of the memories.
         """
         for step in steps:
             if isinstance(step, int):
@@ -426,7 +468,10 @@ class GateProgram:
                 v[step.y] = self._gate_outputs(step, v)
 
     def _gate_outputs(self, step: _Batch, v: IntArray) -> IntArray:
-        """Return the output values of the batch `step`, given the values `v` of its operands."""
+        """Return the symbolic values of the outputs of a batch of gates, shape (gates, instances).
+
+        `v` is the array of symbolic values, which has the operands of the gates.
+        """
         a = v[step.a]
         match step.kind:
             case "NOT":
@@ -455,7 +500,7 @@ class GateProgram:
         Parameters
         ----------
         v : ndarray of int, shape (rows, instances)
-            Values of all relevant bits in the cycle.
+            Symbolic values of the cycle, from `cycle_bits` or `finish_cycle`.
         name : str
             Name of the output.
         """

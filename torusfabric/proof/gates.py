@@ -77,7 +77,7 @@ OPERATOR_INPUT = "chosen operator "
 
 
 class FabricOperators(NamedTuple):
-    """The operators of a fabric.
+    """The operators of a fabric, as the conversion to gates needs them.
 
     Parameters
     ----------
@@ -85,8 +85,9 @@ class FabricOperators(NamedTuple):
         Name of the operator module, which computes all operators of the fabric; empty if there is
         none.
     classes : list of (list of int)
-        Classes of bit positions: positions in one class have equal bits in the identity word of
-        every operator; see `units.bit_classes`.
+        Classes of bit positions in a word. Positions are in one class if the identity word of every
+        operator has equal bits there. (The identity word changes no word it is combined with, such
+        as 0 for a sum.)
     """
 
     modules: list[str]
@@ -97,7 +98,7 @@ NO_OPERATORS = FabricOperators([], [])
 
 
 class Gate(NamedTuple):
-    """A gate with one output bit.
+    """A gate with one output bit y, and up to three operands a, b and s.
 
     ==========  =================================================================================
     kind        output
@@ -105,13 +106,15 @@ class Gate(NamedTuple):
     AND OR XOR  of a and b
     NOT         of a
     MUX         b if s is 1, otherwise a
-    NEUTRAL k   a, marked as neutral if it equals the identity word's bit of class k
+    NEUTRAL k   `sums.NEUTRAL` if a equals the bit of class k of the identity word, otherwise a
     ALIKE       a if a and b are the same symbol, otherwise unknown
     SAME        a if b and s are the same constant, otherwise unknown
     SUM         symbolic sum of the words of a and b, at bit position s
     ==========  =================================================================================
 
-    The last four kinds replace operators, which are proved separately.
+    The last four kinds replace operators, which are proved separately. The identity word of an
+    operator changes no word it is combined with, such as 0 for a sum; `FabricOperators` defines
+    classes.
     """
 
     kind: str
@@ -159,16 +162,18 @@ class Ram:
 
 @dataclass(frozen=True)
 class GateModule:
-    """A module as gates.
+    """A module as gates, registers and memories.
+
+    A bit is a number that Yosys gives to a net of one bit, or a constant such as ``"0"``.
 
     Parameters
     ----------
     inputs, outputs : dict of str to (list of Bit)
-        Bits of each port.
+        Port -> its bits, the lowest first.
     gates, flops, rams : list
-        Contents of the module.
+        Gates, one-bit registers, and memories.
     names : dict of int to str
-        Names of bits, for bits with a name in the Verilog.
+        Bit -> its name, for bits with a name in the Verilog.
     """
 
     name: str
@@ -181,16 +186,19 @@ class GateModule:
 
     @cached_property
     def gate_of(self) -> dict[Bit, Gate]:
-        """Bit -> the gate that drives it."""
+        """The gate that drives a bit, as a dict: bit -> gate."""
         return {gate.y: gate for gate in self.gates}
 
     @cached_property
     def flop_of(self) -> dict[Bit, Bit]:
-        """Output bit of a register -> its input bit."""
+        """The input of a register, as a dict: output bit of the register -> its input bit."""
         return {flop.q: flop.d for flop in self.flops}
 
     def operands_of(self, bit: Bit) -> list[Bit]:
-        """Return the operands of a bit: inputs of its gate, or the address of its memory read."""
+        """Return the bits from which a bit is computed in the same cycle.
+
+        These are the inputs of its gate, or the address of the memory read that drives it.
+        """
         if bit in self.gate_of:
             gate = self.gate_of[bit]
             return [*gate[2:4]] if gate.kind == "SUM" else [*gate[2:]]
@@ -201,7 +209,11 @@ class GateModule:
 
     @cached_property
     def read_of(self) -> dict[Bit, tuple[int, int, int]]:
-        """Memory, read port and position within the word, of each bit that a memory drives."""
+        """The memory read that drives a bit, as a dict: bit -> three numbers.
+
+        The numbers are the index of the memory, the index of its read port, and the position of the
+        bit within the word.
+        """
         return {
             bit: (number, port, k)
             for number, ram in enumerate(self.rams)
@@ -314,10 +326,18 @@ def _run_yosys(script: str, text: str, cache: Cache | None) -> dict[str, Any]:
 def _parse_gates(
     found: dict[str, Any], design: Design, roles: Mapping[str, Role], operators: FabricOperators
 ) -> GateText:
-    """Convert the whole Verilog of a fabric, given as the JSON of Yosys in `found`.
+    """Return the whole Verilog of a fabric as gates, from the JSON of Yosys.
 
-    `design` has the names of the top and of the ROM module. `roles` and `operators` are those of
-    `read_gates`.
+    Parameters
+    ----------
+    found : dict
+        The JSON.
+    design : Design
+        The Verilog, for the names of the top and of the ROM module.
+    roles : dict of str to Role
+        Role of each module, as for `read_gates`.
+    operators : FabricOperators
+        Operator module, as for `read_gates`.
     """
     top, modules = found["modules"][design.top], dict[str, GateModule]()
     # ROMs of one shape become one module, whose instances hold the contents.
@@ -351,9 +371,9 @@ def _parse_gates(
 
 
 def _parse_ports(ports: dict[str, Any]) -> tuple[dict[str, list[Bit]], dict[str, list[Bit]]]:
-    """Return the bits of each input, and of each output, from the JSON of Yosys.
+    """Return two dicts, for inputs and outputs: name of the port -> its bits.
 
-    `ports` is the entry ``ports`` of a module.
+    `ports` is the entry ``ports`` of a module in the JSON of Yosys.
     """
     by = {
         direction: {n: p["bits"] for n, p in ports.items() if p["direction"] == direction}
@@ -425,14 +445,15 @@ def parse_module(
 def _add_operator(
     module: GateModule, pins: dict[str, list[Bit]], classes: Sequence[Sequence[int]]
 ) -> None:
-    """Add the gates that replace an operator: each result bit is a symbolic sum, or unknown.
+    """Add gates to `module` that replace an operator by symbolic sums.
 
-    The gates are added to `module`. `pins` has the bits at each port of the operator module: the
-    operands ``a`` and ``b``, the control bits ``code``, and the result. The result bit at a
-    position is the symbolic sum of operands a and b, at that position, if all of these hold:
+    `pins` has the bits at each port of the operator module: the operands ``a`` and ``b``, the
+    control bits ``code``, and the result. `classes` are those of `FabricOperators`. A bit of the
+    result is the symbolic sum of the operands if all of these hold, otherwise it is unknown:
 
     - In operand a, the bit at that position and the first bits of all other classes are bits of one
-      word (the same symbol), or all neutral (gates NEUTRAL and ALIKE).
+      word (the same symbol), or all of them equal the bits of the identity word (gates NEUTRAL and
+      ALIKE).
     - The same holds for operand b.
     - The control bits ``code`` are those of the operator that the run chooses (gates SAME).
     """
@@ -484,14 +505,14 @@ def _parse_memory(cell: dict[str, Any]) -> Ram:
 
 
 class Cone(NamedTuple):
-    """The bits of a module that given bits depend on (the cone of influence of these).
+    """The bits of a module on which some chosen bits depend, directly or through other gates.
 
     Parameters
     ----------
     bits : set of int
-        Bits of the module.
+        The bits, among them the chosen ones.
     rams : dict of int to (set of int)
-        Relevant positions within the words of each memory.
+        Index of a memory -> positions within its words on which the chosen bits depend.
     """
 
     bits: set[int]
@@ -501,12 +522,12 @@ class Cone(NamedTuple):
 def cone_of_influence(
     module: GateModule, wanted: Collection[Bit], *, through_flops: bool = True
 ) -> Cone:
-    """Return the cone of influence of some bits of a module.
+    """Return all bits of a module on which some chosen bits depend.
 
     Parameters
     ----------
     wanted : collection of Bit
-        The bits whose cone is computed; they are part of it.
+        The chosen bits; they are in the result, too.
     through_flops : bool
         True to continue through registers and memories to earlier cycles; False to end there.
     """

@@ -103,23 +103,30 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
-    """Check that a module treats the bits of each class alike; returns how many are compared."""
+    """Check that the gates of a module are the same for all bits of a class.
+
+    A class is a set of bit positions at which the identity word of every operator has equal bits.
+    The result is the number of comparisons.
+    """
     classes = bit_classes(fabric)
     return sum(check_alike(module, WORDS, fabric.width, positions) for positions in classes)
 
 
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
-    """Return the claim that each run ends in the forecast cycle with the expected words.
+    """Return the claim that each run ends in the predicted cycle with the expected words.
 
-    It is checked by `whole`, which calls `progress` after each batch of runs. The forecast is that
-    of the program.
+    `whole` checks the claim, and calls `progress` after each batch of runs. The program predicts
+    the cycle.
     """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip
 
 
 class ClaimProver:
-    """Prover of the claims and harnesses of a fabric; those in the cache are not proved again.
+    """Prover of the claims and harnesses of a fabric, with a cache of earlier proofs.
+
+    A claim is a statement with a function that checks it. A harness is a Verilog module with
+    assertions, which an SMT solver proves.
 
     Parameters
     ----------

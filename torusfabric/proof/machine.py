@@ -47,14 +47,17 @@ SEPARATE_ROLES = {Role.HOST, Role.READ_TREE, Role.BUS, Role.STREAM}
 
 @dataclass
 class _ModuleGroup:
-    """All instances of a module, with its gate program.
+    """All instances of a module, with the program that executes its gates.
 
     Parameters
     ----------
     names : list of str
         Names of the instances.
+    program : GateProgram
+        The gates of the module; bits on which no executed output depends are left out.
     inputs, outputs : dict of str to ndarray of int, shape (bits, instances)
-        Port -> row in `SymbolicMachine.nets` of each relevant bit in each instance.
+        Port -> for each bit and each instance, the row in `SymbolicMachine.nets` of the connected
+        net.
     """
 
     names: list[str]
@@ -64,7 +67,7 @@ class _ModuleGroup:
 
 
 class SymbolicMachine:
-    """Symbolic simulator of a fabric.
+    """Symbolic simulator of all gates of a fabric, for several runs at once.
 
     Parameters
     ----------
@@ -78,11 +81,12 @@ class SymbolicMachine:
     runs : int
         Number of runs that are executed at once.
     positions : list of int
-        Executed bit positions of each word, one for each class of `units.bit_classes`.
+        Positions in a word of the bits that are executed; all other bits behave like one of these,
+        see `units.bit_classes`.
     nets : ndarray of int, shape (bits, runs)
         Symbolic value of each bit of the top.
     numbers : dict of Bit to int
-        Row of each bit of the top in `nets`.
+        Bit of the top -> its row in `nets`.
     watch : function of (nets) or None
         Observer of the nets, called in every cycle.
     """
@@ -138,9 +142,10 @@ class SymbolicMachine:
         return self.numbers.setdefault(bit, len(self.numbers) - 1)
 
     def _add_group(self, module: GateModule, names: list[str]) -> None:
-        """Add the instances of a module; of words at outputs, only `positions` are executed.
+        """Add all instances of a module to the machine.
 
-        `names` are the names of the instances.
+        `names` are the names of the instances. At outputs that carry words, only the bits at
+        `positions` within each word are executed.
         """
         width, wanted = self._width, {}
         for port, bits in module.outputs.items():
@@ -166,7 +171,10 @@ class SymbolicMachine:
         )
 
     def _execution_order(self) -> list[str]:
-        """Return the modules in an order in which combinational outputs precede their readers."""
+        """Return the names of the modules in the order of their execution within a cycle.
+
+        A module whose combinational outputs another one reads comes before that one.
+        """
         driver = {
             int(net): module
             for module, group in self.groups.items()
@@ -253,9 +261,10 @@ class SymbolicMachine:
                 nets[list(to)] = np.broadcast_to(value, (len(bits), self.runs))[list(at)]
 
     def _execute_module(self, module: str, now: Snapshot, override: Override) -> None:
-        """Execute the gates of a module in state `now`, and set the nets at its outputs.
+        """Execute the gates of all instances of a module, and set the nets at its outputs.
 
-        The values in `override` replace those of the nets at some inputs.
+        `now` is the state of the registers. `override` has values for some inputs, in place of
+        those of the connected nets.
         """
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():
@@ -287,10 +296,10 @@ class SymbolicMachine:
         self.nets[numbers] = values.reshape(*numbers.shape, -1)
 
     def next_state(self, now: Snapshot) -> Snapshot:
-        """Return the state after the clock edge that ends the cycle of the last `settle_nets`.
+        """Return the state after the clock edge at the end of the cycle.
 
-        `now` is the state in that cycle. Modules that were not executed there keep their state.
-        Memories are changed in place.
+        `now` is the state in this cycle, and `settle_nets` has computed the nets. Modules that it
+        did not execute keep their state. Memories are changed in place.
         """
         states = dict(now.states)
         for module in self._active:

@@ -1,8 +1,7 @@
 """Runs of a fabric whose nodes have memories: write messages, run, read the received words.
 
-A *snapshot* is the state of all registers and memories of a fabric. The *forecast* cycles are those
-that the program predicts for a run. The machine executes several runs at once, each in a *column*
-of its arrays.
+A *snapshot* is the state of all registers and memories of a fabric. The machine executes several
+runs at once, each in a *column* of its arrays.
 """
 
 from __future__ import annotations
@@ -36,7 +35,9 @@ __all__ = ["MemoryRuns"]
 
 
 class MemoryRuns(Runs):
-    """Symbolic execution of runs with memory accesses.
+    """Symbolic execution of runs: messages are written, the runs executed, and the words read.
+
+    A variant is one time of the start:
 
     =======  =================================================================================
     variant  start
@@ -59,9 +60,10 @@ class MemoryRuns(Runs):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs in a variant, from the resting state `rest`; see `Runs.prove`.
+        """Execute runs from the resting state `rest`, and check them; see `Runs.prove`.
 
-        With `compares`, the delivered words are compared with the expected ones.
+        `variant` is the number of the time of the start, see `MemoryRuns`. With `compares`, the
+        delivered words are compared with the expected ones.
         """
         cycles = self.prepare_machine(runs)
         access, begin = self.access, copy_to_runs(rest, len(runs))
@@ -82,10 +84,11 @@ class MemoryRuns(Runs):
         return cover_runs(left, len(runs))
 
     def write_messages(self, begin: Snapshot, writes: AccessSteps, count: int) -> Snapshot:
-        """Return the state after the first `count` steps of `writes`, from the state `begin`.
+        """Return the state after the first `count` cycles of writes, from the state `begin`.
 
-        Only endpoints are executed. All other nets keep the values that they have in state `begin`,
-        with unknown words.
+        `writes` has the values at the ports of nodes in each cycle. Only endpoints are executed.
+        All other nets keep the values that they have in `begin`, except that words on links are
+        unknown.
         """
         machine, access = self.machine, self.access
         machine.settle_nets(begin, self.access.idle_inputs())
@@ -101,15 +104,16 @@ class MemoryRuns(Runs):
         return begin
 
     def rest_with_messages(self, rest: Snapshot, written: Snapshot) -> Snapshot:
-        """Return the resting state, with the words that writes have left in the memories.
+        """Return the state of a fabric at rest whose memories hold written messages.
 
-        Registers that hold a word in state `written` and keep it while the fabric rests, such as
-        memories of one word, keep it here. All other registers are those of `rest`.
+        Memories are those of `written`. A memory of one word is a register: registers that hold a
+        bit of a word in `written`, and keep it while the fabric rests, are taken from there. All
+        other registers are those of `rest`.
 
         Parameters
         ----------
         rest : Snapshot
-            The resting state.
+            The state between runs, with unknown bits where it can differ.
         written : Snapshot
             State directly after the writes.
         """
@@ -136,12 +140,14 @@ class MemoryRuns(Runs):
             now = settled
 
     def read_and_compare(self, runs: Sequence[Run], cycles: IntArray, now: Snapshot) -> None:
-        """Read the received words of all nodes in state `now`, and compare them.
+        """Read the received words of all nodes, and compare them with the expected ones.
 
         Parameters
         ----------
         cycles : ndarray of int, shape (runs,)
-            Forecast cycles of each run, for messages.
+            Cycles that the program predicts for each run, for error messages.
+        now : Snapshot
+            State in which the words are read.
 
         Raises
         ------
@@ -188,16 +194,19 @@ class MemoryRuns(Runs):
         at: int,
         columns: slice = slice(None),
     ) -> None:
-        """Compare beat number `at` of each run with the words that the nodes show now.
+        """Compare one beat of each run with the words that the nodes show in this cycle.
 
         Parameters
         ----------
         cycles : ndarray of int, shape (runs,)
-            Forecast cycles of each run, for messages.
+            Cycles that the program predicts for each run, for error messages.
         expected : list of ndarray
             Expected words of each run, as `expected_beats` returns them.
+        at : int
+            Number of the beat.
         columns : slice
-            Columns of the machine that execute this read, one for each run.
+            The machine executes many reads side by side, each in one column of its arrays. The
+            slice selects the columns of this read, one for each run.
         """
         for k, words in enumerate(expected):
             if at < words.shape[1]:
@@ -205,10 +214,16 @@ class MemoryRuns(Runs):
                 self._compare_beat(runs[k], column, words[:, at], int(cycles[k]), at)
 
     def _compare_beat(self, run: Run, k: int, wanted: IntArray, cycle: int, at: int) -> None:
-        """Compare one beat of one run at all nodes with the expected words `wanted`.
+        """Compare one beat of one run, at all nodes, with the expected words.
 
-        The nodes show the beat in column `k` of the machine. `cycle` and the number `at` of the
-        beat are for messages.
+        Parameters
+        ----------
+        k : int
+            Column of the arrays of the machine in which the nodes show the beat.
+        wanted : ndarray of int, shape (nodes, beat)
+            Symbolic bits of the expected words; `UNKNOWN` for words that are not compared.
+        cycle, at : int
+            Last cycle of the run, and number of the beat, for error messages.
         """
         for module, nodes in self.access.nodes_by_module.items():
             expected = wanted[nodes].T

@@ -65,7 +65,9 @@ class Locations:
     address: IntArray
 
     def first_of_beats(self, flits: int, beat: int) -> Locations:
-        """Return the location of each beat, which is that of its first word.
+        """Return the location of each beat, which is the location of its first word.
+
+        The arrays of the result have shape (nodes, beats).
 
         Parameters
         ----------
@@ -109,7 +111,8 @@ def group_by_beats(values: IntArray, flits: int, beat: int) -> IntArray:
 def sent_words(program: Program, run: Run) -> IntArray:
     """Return the symbolic bits of the words that each node sends in `run`, shape (nodes, words).
 
-    Word k of node n has the word number ``n * words + k``; see `symbols`.
+    With W words for each node, word k of node n has the word number ``n * W + k``; `symbols` says
+    which symbolic bit stands for a word number.
     """
     count = program.part(run.form_number(program)).layout.send_words(run.length)
     return word_bits(np.arange(program.topology.nodes * count).reshape(-1, count))

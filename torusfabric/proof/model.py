@@ -65,16 +65,21 @@ def select_by_value(values: Iterable[int], chosen: str) -> str:
 
 
 def vector_field(name: str, number: str, bits: int) -> str:
-    """Return the Verilog for a field of a vector whose fields lie side by side.
+    """Return the Verilog for one field of a vector whose fields lie side by side.
 
     Parameters
     ----------
     name : str
         Name of the vector.
     number : str
-        Expression of the number of the field.
+        Expression of the number of the field; 0 is the one with the lowest bits.
     bits : int
         Bits of a field.
+
+    Examples
+    --------
+    >>> vector_field("lengths", "mode", 8)
+    'lengths[(mode) * 8 +: 8]'
     """
     return f"{name}[({number}) * {bits} +: {bits}]"
 
@@ -102,9 +107,10 @@ def is_stable(value: str, while_: str) -> str:
 
 
 class HarnessBuilder:
-    """Builder of a harness for one module.
+    """Builder of a harness: a Verilog module around one module of the fabric, with assertions.
 
-    A proof adds model registers, wires, assumptions and claims, and then makes the harness::
+    A proof adds model registers, wires, assumptions and claims, and then makes the harness. A model
+    register restates a part of the module's state; a claim becomes an assertion::
 
         model = HarnessBuilder(design, "counter")
         model.add_register("pulses", "pulses + enable", 8)      # the behaviour, restated
@@ -208,7 +214,9 @@ class HarnessBuilder:
     def add_register(
         self, name: str, following: str, width: int = 1, *, signed: bool = False
     ) -> str:
-        """Define a model register; returns its name.
+        """Define a model register: a register of the harness that restates a state of the module.
+
+        The result is its name.
 
         Parameters
         ----------
@@ -233,9 +241,10 @@ class HarnessBuilder:
         return name
 
     def _replace_past(self, text: str) -> str:
-        """Return the expression `text` with a register in place of each ``$past(..)``.
+        """Return an expression in which each ``$past(..)`` is replaced by a register.
 
-        The innermost one is replaced first.
+        The register holds the value in the brackets for one cycle. The innermost ``$past(..)`` of
+        `text` is replaced first.
         """
         self._named.update(re.findall(NAME_PATTERN, text))
         while (at := text.rfind(PAST)) >= 0:
@@ -248,7 +257,10 @@ class HarnessBuilder:
         return text
 
     def _past_register(self, value: str) -> str:
-        """Return the register that holds a value for one cycle."""
+        """Return the name of a register that has the value of `value` one cycle later.
+
+        The register is added to the harness at the first call with this expression.
+        """
         if value not in self._pasts:
             self._pasts[value] = name = f"past_{len(self._pasts)}"
             self._ages[name] = self._look_back_cycles(value) + 1
@@ -257,7 +269,10 @@ class HarnessBuilder:
         return self._pasts[value]
 
     def _look_back_cycles(self, text: str) -> int:
-        """Return the number of cycles that the expression `text` looks back."""
+        """Return the number of cycles that the expression `text` looks back, 0 without ``$past``.
+
+        The calls ``$past(..)`` have been replaced by registers before.
+        """
         return max((self._ages.get(name, 0) for name in re.findall(r"\w+", text)), default=0)
 
     def vector_fields(self, name: str, count: int, width: int) -> Iterator[tuple[int, str, str]]:
@@ -287,10 +302,17 @@ class HarnessBuilder:
         self._claims.append(f"if (!rst) assume ({self._replace_past(condition)});")
 
     def claim(self, name: str, condition: str, *, ago: int = 0) -> None:
-        """Claim that a condition holds in every cycle that is not a reset.
+        """Add an assertion: the condition holds in every cycle that is not a reset.
 
-        The assertion is called `name`. Without resets, the assertion starts in the first cycle that
-        is late enough to look back: at least `ago` cycles, and as many as the condition needs.
+        Parameters
+        ----------
+        name : str
+            Name of the assertion.
+        condition : str
+            The condition, an expression.
+        ago : int
+            For a model without resets, the number of cycles that must have passed before the first
+            check. If the condition itself looks back further, by ``$past``, its own number counts.
         """
         condition, known = self._replace_past(condition), "past && !rst"
         if not self._resets:
@@ -305,7 +327,7 @@ class HarnessBuilder:
             self.claim(name, condition)
 
     def make_harness(self, says: str, *, cycles: int | None = None) -> Harness:
-        """Return the harness.
+        """Return the finished harness, with all registers, assumptions and claims so far.
 
         Parameters
         ----------

@@ -157,9 +157,10 @@ def _prove_steps(
 
 
 def _induction_harnesses(fabric: Fabric, design: Design, written: Fabric) -> Iterator[Harness]:
-    """Yield all harnesses of a fabric, which the solver proves by induction over time.
+    """Yield all harnesses of a fabric: Verilog modules with assertions.
 
-    `design` is the Verilog of the fabric, and `written` the fabric as emitted; see `_prove_steps`.
+    The solver proves them by induction over time. `design` is the Verilog of `fabric`, which has
+    constant tables; `written` is the fabric as emitted, perhaps with loadable tables.
     """
     yield from operator_harnesses(fabric, design)
     yield from link_harnesses(fabric, design)
@@ -169,7 +170,10 @@ def _induction_harnesses(fabric: Fabric, design: Design, written: Fabric) -> Ite
 
 
 def _list_assumptions(fabric: Fabric) -> Iterator[str]:
-    """Yield the assumptions of a proof; loadable tables and the interface add some."""
+    """Yield the preconditions of a proof that are not proved, each as a sentence.
+
+    Loadable tables and the interface of the fabric add some.
+    """
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
@@ -179,7 +183,7 @@ def _list_assumptions(fabric: Fabric) -> Iterator[str]:
 
 
 def _conclusion_text(fabric: Fabric) -> str:
-    """Return the conclusion as a sentence."""
+    """Return the proved statement about a fabric as a sentence."""
     chosen = " with any mode, length, root and operator" * fabric.program.any_length
     begins = (
         " from its start or, if later, from the edge at which all words written before are in the "

@@ -92,7 +92,7 @@ class Proof:
             raise WorkFailed(f"{self.counterexample.message}{waves}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the proof as plain data, without waveforms."""
+        """Return the proof as a dict that JSON can hold, without waveforms."""
         wrong = self.counterexample
         return {
             "proved": self.proved,

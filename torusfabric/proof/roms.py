@@ -29,32 +29,44 @@ _Rows: TypeAlias = list[str]
 
 
 def _rows_of_numbers(rows: Sequence[int], width: int) -> _Rows:
-    """Return the rows of a ROM in the netlist, which are numbers, as strings of `width` bits."""
+    """Return the rows of a ROM, given as numbers, as strings of `width` bits.
+
+    Examples
+    --------
+    >>> _rows_of_numbers([1, 6], 3)
+    ['001', '110']
+    """
     return [f"{row:0{width}b}" for row in rows]
 
 
 def _rows_of_text(bits: str, width: int) -> _Rows:
-    """Return the rows of a ROM in the Verilog, of `width` bits each.
+    """Return the rows of a ROM, given as one string of all bits with the last row first.
 
-    `bits` has all of them, the last row first.
+    Each row is a string of `width` bits.
+
+    Examples
+    --------
+    >>> _rows_of_text("110001", 3)
+    ['001', '110']
     """
     return [bits[end - width : end] for end in range(len(bits), 0, -width)]
 
 
 def _wrong_rows(found: _Rows, wanted: _Rows) -> list[int]:
-    """Return the numbers of the rows of a ROM that are wrong.
+    """Return the numbers of the rows in which a ROM in the Verilog differs from the netlist.
 
-    If `found`, from the Verilog, has more rows than `wanted`, these must equal the last wanted row.
-    A row that the Verilog lacks is wrong.
+    `found` are the rows in the Verilog, and `wanted` those of the netlist. A row that the Verilog
+    lacks is wrong. Additional rows of the Verilog, at the end, must equal the last row of `wanted`.
     """
     every = zip_longest(found, wanted)
     return [number for number, (row, right) in enumerate(every) if row != (right or wanted[-1])]
 
 
 def _compare_rows(found: _Rows, wanted: _Rows, name: str) -> int:
-    """Return the number of rows of the ROM `name`, or raise `Refuted` if a row differs.
+    """Check that a ROM in the Verilog has the rows of the netlist; returns the number of rows.
 
-    `found` are the rows in the Verilog, and `wanted` those of the netlist.
+    `found` are the rows in the Verilog, and `wanted` those of the netlist. `Refuted` is raised for
+    the first row that differs, with the name `name` of the ROM.
     """
     for row in _wrong_rows(found, wanted):
         right = wanted[min(row, len(wanted) - 1)]

@@ -58,9 +58,9 @@ class _Selection(NamedTuple):
 
 
 def check_routers(fabric: Fabric, text: GateText) -> int:
-    """Check all selections of all router modules; returns the number of cases.
+    """Check, for all router modules, that each out-port outputs the word that its table selects.
 
-    `text` is the Verilog as gates.
+    The result is the number of cases. `text` is the Verilog as gates.
     """
     count = 0
     for name, make in fabric.netlist.modules.items():
@@ -89,10 +89,11 @@ def _list_selections(router: Router) -> Iterator[_Selection]:
 
 
 def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
-    """Return the select bits for input `number` of a multiplexer; None if no table can select it.
+    """Return the values of the select bits for which a multiplexer outputs input `number`.
 
-    `choice` describes the multiplexer. Some of its select bits are constants, and some are the same
-    input. An input that needs other values than these can never be selected.
+    `choice` describes the multiplexer. The result is a dict: (input port, position) -> 0 or 1. It
+    is None if these values cannot occur, because a select bit is another constant, or two of them
+    are the same bit of a table.
     """
     found: InputBits = {}
     for bit, value in zip(choice.bits, choice.bits_for_input(number), strict=True):

@@ -1,14 +1,13 @@
 """Symbolic execution of whole runs, from the resting state back to the resting state.
 
+A *snapshot* is the state of all registers and memories of a fabric. It *covers* another one if each
+of its bits is unknown or equal to the bit of the other.
+
 The *resting state* is the least snapshot that covers the state after a reset, the state that
 follows it in the next cycle without a start, and the state after every run. Bits that differ
 between covered states are unknown. From the resting state every run is executed to its end, with
 symbols for the words of messages. A run that passes therefore passes for all data, and after any
 number of earlier runs in any order.
-
-A *snapshot* is the state of all registers and memories of a fabric. It *covers* another one if each
-of its bits is unknown or equal to the bit of the other. The *forecast* cycles are those that the
-program predicts for a run.
 """
 
 from __future__ import annotations
@@ -64,9 +63,10 @@ def make_run_refutation(
 
 
 class StartTiming(NamedTuple):
-    """A variant of the proof of runs: when a run is started after the writes of its messages.
+    """A variant of the proof of runs, which says how soon the start follows the writes.
 
-    The variants of fabrics with memories are listed in `memory_runs.MemoryRuns`.
+    A proof executes runs once in each variant; `memory_runs.MemoryRuns` lists the variants of
+    fabrics with memories.
 
     Parameters
     ----------
@@ -82,16 +82,18 @@ class StartTiming(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """The environment of a fabric during a run; cycles count from 0, and the start is in cycle -1.
+    """Values at the inputs of a fabric during runs, and an observer of its nets.
+
+    The start is in cycle -1, and all later cycles count from 0.
 
     Parameters
     ----------
     driven : function of (cycle) -> dict of str to ndarray
-        Values of nets of the top, in addition to those of the start.
+        Returns nets of the top with their values in a cycle, in addition to those of the start.
     overrides : function of (cycle) -> dict of str to Override
-        Values of inputs of instances.
+        Returns modules with values at the inputs of their instances, such as those of endpoints.
     look : function of (cycle)
-        Observer, called after the nets have settled.
+        Observer, called after all nets of the cycle have been computed.
     """
 
     driven: Callable[[int], dict[str, IntArray]] = lambda _: {}
@@ -100,7 +102,11 @@ class Environment(NamedTuple):
 
 
 class Runs(ABC):
-    """Symbolic execution of several runs at once; each interface has a subclass."""
+    """Symbolic execution of several runs at once, with a check of their results.
+
+    The messages are symbols, so that a run passes for all data. Each interface of fabrics has a
+    subclass, which says how messages reach the nodes.
+    """
 
     def __init__(self, access: NodeAccess) -> None:
         self.machine, self.program = access.machine, access.program
@@ -113,19 +119,22 @@ class Runs(ABC):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs from the resting state, with the starts of one variant, and check them.
+        """Execute runs from the state between runs to their ends, and check the results.
 
         Parameters
         ----------
         rest : Snapshot
-            The resting state.
+            The resting state: the registers between runs, with unknown bits where they can differ.
+        variant : int
+            Number of the variant, which says when the start follows the writes; see `StartTiming`.
         compares : bool
             True to compare the delivered words; False if only the final state is needed.
 
         Returns
         -------
         Snapshot
-            State that covers the state after each of the runs.
+            State that covers the state after each of the runs: a bit that differs between them is
+            unknown.
 
         Raises
         ------
@@ -134,12 +143,12 @@ class Runs(ABC):
         """
 
     def prepare_machine(self, runs: Sequence[Run]) -> IntArray:
-        """Set the number of runs and their operators in the machine.
+        """Set the number of runs in the machine, and the operator of each run.
 
         Returns
         -------
         ndarray of int, shape (runs,)
-            Forecast cycles of each run, from the program.
+            Cycles that the program predicts for each run.
         """
         self.machine.prepare_runs(len(runs))
         self.machine.choose_operators([run.operation for run in runs])
@@ -162,13 +171,13 @@ class Runs(ABC):
         Parameters
         ----------
         cycles : ndarray of int, shape (runs,)
-            Forecast cycles of each run.
+            Cycles that the program predicts for each run.
         now : Snapshot
             State in the cycle of the start.
         meanwhile : Environment
             Values at the other inputs of the fabric during the runs.
         held : int
-            Cycles by which the fabric delays each run after its start.
+            Cycles between the start and the first cycle of the run, if the fabric delays runs.
 
         Returns
         -------
@@ -239,10 +248,16 @@ class Runs(ABC):
                 raise make_run_refutation(runs[at], edge, name, message)
 
     def resting_state(self, now: Snapshot) -> Snapshot:
-        """Return the state that follows `now` as soon as nothing changes outside the nodes.
+        """Simulate cycles without inputs from the state `now` until no net or register changes.
 
-        Words on links become unknown. So do words that circulate in routers at rest; they are
-        harmless, because nothing that is proved later depends on them.
+        The result is the state that is reached. Words that still circulate in routers after some
+        cycles are made unknown, because they would change forever; nothing that is proved later
+        depends on them.
+
+        Raises
+        ------
+        Refuted
+            If the fabric still changes after `RESTING` cycles.
         """
         machine = self.machine
         for cycle in range(RESTING):

@@ -29,24 +29,27 @@ __all__ = ["Snapshot", "register_arrays", "map_arrays", "forget_memories", "cove
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Symbolic values of the registers and memories of all instances.
+    """Symbolic values of the registers and memories of all instances, for several runs at once.
 
     Parameters
     ----------
     states : dict of str to ModuleState
-        State of the instances of each module.
+        Module -> state of all of its instances.
     """
 
     states: dict[str, ModuleState]
 
 
 def register_arrays(now: Snapshot) -> Iterator[IntArray]:
-    """Yield, for each module with registers, their array in the state `now`."""
+    """Yield the array of registers of each module that has registers, in the state `now`."""
     yield from (state.flops for state in now.states.values() if len(state.flops))
 
 
 def with_register_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
-    """Return state `now` with other registers; `given` is in the order of `register_arrays`."""
+    """Return state `now` with the registers replaced by the arrays in `given`.
+
+    There is one array for each module with registers, in the order of `register_arrays`.
+    """
     rest = iter(given)
     states = {
         module: ModuleState(next(rest), state.rams) if len(state.flops) else state
@@ -56,16 +59,22 @@ def with_register_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 
 
 def cover_both(a: Snapshot, b: Snapshot) -> Snapshot:
-    """Return the least state that covers a and b: constants that both share, all else unknown."""
+    """Return a state that covers `a` and `b`, with as few unknown registers as possible.
+
+    A state covers another one if each of its registers is unknown or equal to that of the other. A
+    register bit that is the same constant in `a` and `b` keeps it; all other register bits are
+    unknown. Memories are those of `a`.
+    """
     return with_register_arrays(
         a, [merge_bits(x, y) for x, y in zip(register_arrays(a), register_arrays(b), strict=True)]
     )
 
 
 def with_symbols(now: Snapshot) -> Snapshot:
-    """Return state `now` with a symbol of its own in place of each unknown register bit.
+    """Return state `now` in which each unknown register bit is a symbol of its own.
 
-    Why: a register that keeps an unknown value can then be distinguished from one that changes.
+    A symbol stands for one bit that may have any value. Why: a register that keeps an unknown value
+    can then be distinguished from one that changes.
     """
     states, count = {}, FIRST_REGISTER_WORD
     for module, state in now.states.items():
@@ -96,13 +105,15 @@ def map_arrays(
     now: Snapshot,
     *others: Snapshot,
 ) -> Snapshot:
-    """Return a state that is computed from the state `now` and `others`, array by array.
+    """Return a state whose arrays are computed from the same arrays of several states.
 
     Parameters
     ----------
     registers, memories : function of ndarrays
-        Compute the registers of a module, or the words of a writable memory, from those of each
-        state.
+        Return the registers of a module, or the words of a writable memory, given the arrays of
+        each state.
+    now, *others : Snapshot
+        The states. ROMs are taken from `now`.
     """
     given = zip(*map(register_arrays, (now, *others)), strict=True)
     found = with_register_arrays(now, [registers(*values) for values in given])
@@ -114,9 +125,9 @@ def map_arrays(
 
 
 def copy_to_runs(rest: Snapshot, runs: int) -> Snapshot:
-    """Return `runs` copies of the state of one run, with unknown words in writable memories.
+    """Return a state of `runs` runs, each with the registers of `rest`, a state of one run.
 
-    `rest` is the state to copy.
+    The words in writable memories are unknown.
     """
 
     def unknown_words(words: IntArray) -> IntArray:
@@ -126,7 +137,10 @@ def copy_to_runs(rest: Snapshot, runs: int) -> Snapshot:
 
 
 def repeat_runs(now: Snapshot, count: int) -> Snapshot:
-    """Return state `now` with `count` copies of each run; copies of one run are adjacent."""
+    """Return state `now` with `count` copies of each run, next to one another.
+
+    With count 2, runs 0 and 1 become runs 0, 0, 1, 1.
+    """
     repeat = partial(np.repeat, repeats=count, axis=-1)
     return map_arrays(repeat, repeat, now)
 
@@ -152,10 +166,10 @@ def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) ->
 
 
 def forget_changes(now: Snapshot, before: Snapshot) -> Snapshot:
-    """Return `now` without the words that have moved since the earlier state `before`.
+    """Return state `now` without the words that have moved since the earlier state `before`.
 
-    A register that holds another word than before becomes unknown, and so does every memory bit
-    that has changed. Constants in registers stay known.
+    A register bit that has a symbol (a bit of a word) and differs from `before` becomes unknown. So
+    does every memory bit that differs. Registers with constants keep these.
     """
     return map_arrays(
         lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
@@ -166,9 +180,10 @@ def forget_changes(now: Snapshot, before: Snapshot) -> Snapshot:
 
 
 def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
-    """Return `now` with unknown values in registers that held another word in `before`.
+    """Return state `now` in which register bits with moving words are unknown.
 
-    Registers that change from one constant to another keep the new constant.
+    These are register bits that differ from the earlier state `before` and are a symbol (a bit of a
+    word) in one of the two. A register that changes from one constant to another keeps the new one.
     """
     return with_register_arrays(
         now,
@@ -180,7 +195,11 @@ def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
 
 
 def cover_runs(now: Snapshot, runs: int) -> Snapshot:
-    """Return the state of a single run that covers all runs; words become unknown.
+    """Return the state of a single run that covers all runs of `now`.
+
+    A state covers a run if each of its registers is unknown or equal to that of the run. A register
+    bit that is the same constant in all runs keeps it; all other register bits, also those of
+    words, are unknown.
 
     Parameters
     ----------

@@ -58,7 +58,10 @@ FAILED_ASSERTION = r"Assert failed in \S+: (?:\S*?[. ])?(\w+)(?: \(|$)"
 
 @dataclass(frozen=True)
 class Harness:
-    """Assertions about a module.
+    """A Verilog module around a module of the fabric, with assertions about it.
+
+    The assertions are proved by induction over time. Base: they hold in the first k cycles. Step:
+    if they hold in k cycles, they hold in the next one.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ class Harness:
     properties : int
         Number of assertions.
     cycles : int
-        The k of the induction: cycles in which the step assumes the assertions.
+        The number k of the induction.
     statement : str
         The proved statement, in one line.
     shown : tuple of str
@@ -94,7 +97,8 @@ class Harness:
 class HarnessResult(NamedTuple):
     """Result of a harness.
 
-    It has the assertion that fails, or None, and the seconds that the first proof took.
+    It has the counterexample for the assertion that fails, or None if all hold, and the seconds
+    that the first proof took.
     """
 
     failed: Counterexample | None
@@ -103,6 +107,8 @@ class HarnessResult(NamedTuple):
 
 def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult:
     """Prove or refute the assertions of a harness.
+
+    A harness is a Verilog module around a module of the fabric, with assertions about it.
 
     Parameters
     ----------
@@ -136,9 +142,11 @@ def prove_harness(harness: Harness, cache: Cache | None = None) -> HarnessResult
 
 
 def _failed_assertion(folder: Path, harness: Harness) -> Counterexample | None:
-    """Return a counterexample for an assertion whose base or step fails; None if all hold.
+    """Return a counterexample for an assertion that fails; None if all assertions hold.
 
-    The files of the harness are in `folder`.
+    Two checks are run: of the first cycles after a reset (base), and of any k + 1 cycles in which
+    the assertions hold in the first k (step). If any state can be the first one, one check is
+    enough. The files of the harness are in `folder`.
     """
     cycles = harness.cycles
     if not harness.depth:
@@ -164,7 +172,9 @@ def _yosys_script(harness: Harness) -> str:
 def _run_smtbmc(
     folder: Path, harness: Harness, how: Iterable[str], what: str = "does not hold"
 ) -> Counterexample | None:
-    """Run smtbmc on a harness; returns the assertion that fails, or None.
+    """Run smtbmc, the program of Yosys that calls the SMT solver, on a harness.
+
+    The result is a counterexample for an assertion that fails, or None if all hold.
 
     Parameters
     ----------
@@ -173,8 +183,8 @@ def _run_smtbmc(
     harness : Harness
         The harness, whose name stands in messages.
     how : iterable of str
-        Options of smtbmc (the program of Yosys that calls the solver) that select the base, the
-        step, or the single check.
+        Options of smtbmc that select a part of the induction: its base, its step, or both in one
+        check.
     what : str
         Verb phrase for the message about a failed assertion.
     """

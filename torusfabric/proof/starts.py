@@ -1,9 +1,8 @@
 """Starts of runs: the resting state, accepted starts, and refused starts.
 
-The *resting state* is a snapshot that covers every state of the fabric between runs.
-
-A *snapshot* is the symbolic state of all registers and memories. An *accepted* start begins a run;
-a *refused* one has choices that the fabric cannot execute.
+A *snapshot* is the symbolic state of all registers and memories. The *resting state* is a snapshot
+that stands for every state of the fabric between runs: bits that can differ are unknown in it. An
+*accepted* start begins a run; a *refused* one has choices that the fabric cannot execute.
 """
 
 from __future__ import annotations
@@ -47,14 +46,14 @@ MODE, ROOT, LENGTH, OPERATION = 1, 2, 3, 4
 
 
 class RefusedStart(NamedTuple):
-    """A start that the fabric refuses.
+    """A start whose choices the fabric cannot execute, so that it must refuse the run.
 
     Parameters
     ----------
     inputs : dict of str to int
-        Values of the sampled inputs.
+        Input for mode, length, root or operator -> its value.
     errors : frozenset of int
-        Error numbers, of which the fabric shows one.
+        Error numbers, of which the fabric must show one.
     """
 
     inputs: dict[str, int]
@@ -62,15 +61,17 @@ class RefusedStart(NamedTuple):
 
 
 def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[RefusedStart]:
-    """Yield all starts that the fabric refuses.
+    """Yield all starts that a fabric refuses: all values of its inputs that are out of range.
 
     Parameters
     ----------
     bits : dict of str to int
-        Width of each input that the fabric samples at the start.
+        Input that the fabric samples at the start -> its width in bits.
 
     Examples
     --------
+    A fabric for messages of up to two flits refuses the lengths 0 and 3 with error 3:
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=2)
     >>> [(start.inputs, sorted(start.errors)) for start in refused_starts(program, {"length": 2})]
@@ -84,7 +85,7 @@ def refused_starts(program: Program, bits: dict[str, int]) -> Iterator[RefusedSt
 
 
 def _start_errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
-    """Yield the error numbers of a start with the values `asked` at its inputs.
+    """Yield the numbers of all errors in a start with the choices `asked`: input -> value.
 
     A root or an operator is an error only in a mode in which runs choose it.
     """
@@ -101,12 +102,12 @@ def _start_errors(program: Program, asked: dict[str, int]) -> Iterator[int]:
 
 
 class Starts:
-    """Starts of a fabric.
+    """The start cycle of runs: values of inputs, the state before it, and refused starts.
 
     Attributes
     ----------
     chosen : list of str
-        Inputs that the fabric samples at the start.
+        Inputs that the fabric samples at the start: some of mode, length, root and operator.
     """
 
     def __init__(self, access: NodeAccess) -> None:
@@ -115,15 +116,19 @@ class Starts:
         self.chosen = [name for name in RUN_CHOICES if name in nets]
 
     def start_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the values of the inputs of the top in the cycle in which some runs start."""
+        """Return the inputs of the top, with their values in the cycle in which some runs start.
+
+        The result is a dict: input -> its bits, shape (bits, runs) or (bits, 1).
+        """
         return self._access.idle_inputs(start=1) | self.input_bits(
             self._access.sampled_choices(runs)
         )
 
     def input_bits(self, values: dict[str, IntArray]) -> dict[str, IntArray]:
-        """Return the bits of the numbers `values`, input by input.
+        """Convert numbers at inputs of the top into bits.
 
-        Inputs that the fabric lacks are left out.
+        `values` is a dict: input -> numbers, shape (runs,). The result is a dict: net of the top ->
+        bits, shape (bits, runs). Inputs that the fabric lacks are left out.
         """
         nets = self._machine.text.nets
         values = {self._access.top_net(name): of_name for name, of_name in values.items()}
@@ -134,10 +139,11 @@ class Starts:
         }
 
     def find_resting_state(self, before: Snapshot | None = None) -> Snapshot:
-        """Return the least resting state that covers the state after a reset and that in `before`.
+        """Return the state between runs, with unknown bits where it can differ.
 
-        More and more bits are made unknown, until the state covers the one that follows it without
-        a start.
+        The search begins with the state after a reset, merged with the state `before` if it is
+        given. A register bit that changes in the next cycle without a start is made unknown, until
+        no known bit changes.
         """
         machine = self._machine
         machine.prepare_runs(1)
@@ -154,21 +160,23 @@ class Starts:
             now = later
 
     def check_refused(self, rest: Snapshot) -> tuple[int, Snapshot]:
-        """Execute all refused starts; check that each changes nothing but the shown error number.
+        """Execute all starts that the fabric must refuse, and check that it refuses them.
 
-        The number must be one of `RefusedStart.errors`.
+        A refused start must change no register except those that show the error, and the error
+        number must be one of `RefusedStart.errors`.
 
         Parameters
         ----------
         rest : Snapshot
-            The resting state.
+            The resting state, in which the starts occur.
 
         Returns
         -------
         count : int
             Number of refused starts.
         left : Snapshot
-            State that covers the resting state and the state after any refused start.
+            State in which a register bit is known only if it has the same value in `rest` and after
+            every refused start.
         """
         if not self._access.refuses:
             return 0, rest

@@ -4,8 +4,8 @@ Why: all operators are commutative and associative, so the multiset determines t
 code serves every operator; `units` proves separately that each operator module is right.
 
 The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum. It
-is called *neutral* here. A *class* is a set of bit positions at which it has equal bits (see
-`units`).
+is called *neutral* here. A *class* is a set of bit positions at which the identity word of every
+operator has equal bits (see `units`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEUTRAL = 2 * FIRST_REGISTER_WORD
 
 @dataclass
 class Sums:
-    """Numbering of words and of sums of words.
+    """Numbering of words and of sums of words: equal sums have equal numbers.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Sums:
         Number of words; they have the numbers 0 to `words` - 1. Sums have the numbers from `words`
         on.
     neutral : ndarray of int, shape (classes, runs), optional
-        Bit of the identity word for each class of bit positions (see `units.bit_classes`) and each
-        run.
+        Bits of the identity word, the word that changes no sum, in each run. There is one bit for
+        each class of bit positions (see `units.bit_classes`).
 
     Examples
     --------
@@ -73,11 +73,13 @@ class Sums:
         return self.number_of_sum(self.summands(a) + self.summands(b))
 
     def mark_identity(self, bits: IntArray, number: int) -> IntArray:
-        """Return bits, with `NEUTRAL` in place of constants that equal the identity word's bit.
+        """Return the symbolic bits `bits`, with `NEUTRAL` in place of bits of the identity word.
 
-        `add_bits` then takes the word for the neutral one, which changes no sum. Why one bit of
-        each class is enough to know this: `alike` shows that all other bits of a class have the
-        same origin, and the gates ALIKE before an operator compare the classes with one another.
+        The identity word is the word that changes no sum; a bit is replaced if it is the constant
+        that the identity word has there. `add_bits` then leaves the other operand as it is. Why one
+        bit of each class is enough to recognise the word: `alike` shows that all other bits of a
+        class have the same origin, and the gates ALIKE before an operator compare the classes with
+        one another.
 
         Parameters
         ----------
@@ -92,9 +94,11 @@ class Sums:
         return np.where(bits == neutral, NEUTRAL, bits)
 
     def add_bits(self, a: IntArray, b: IntArray) -> IntArray:
-        """Return the bits of the sums of pairs of words; `a` and `b` have one bit of each word.
+        """Return the symbolic bits of the sums of pairs of words.
 
-        The result is `UNKNOWN` if an operand is neither a word, nor a sum, nor neutral.
+        `a` and `b` have one symbolic bit for each word. If one of a pair is `NEUTRAL`, the result
+        is the other. The result is `UNKNOWN` if an operand is neither a word, nor a sum, nor
+        `NEUTRAL`.
         """
         result = np.where(a == NEUTRAL, b, np.where(b == NEUTRAL, a, UNKNOWN)).astype(np.int32)
         there = (a > 1) & (b > 1) & (a % 2 == 0) & (b % 2 == 0)

@@ -33,7 +33,13 @@ FIRST_REGISTER_WORD = 1 << 24
 
 
 def word_bits(number: IntArray) -> IntArray:
-    """Return the symbolic bits of words, given the word numbers."""
+    """Return the symbolic bits that stand for words, given the word numbers.
+
+    Examples
+    --------
+    >>> word_bits(np.array([0, 3])).tolist()
+    [2, 8]
+    """
     return 2 * number + 2
 
 
@@ -66,7 +72,10 @@ def or_bits(a: IntArray, b: IntArray) -> IntArray:
 
 
 def _dominated_by(end: int, a: IntArray, b: IntArray) -> IntArray:
-    """Return a AND b for `end` = 0, and a OR b for `end` = 1; `end` is the dominating constant."""
+    """Return a AND b if `end` is 0, and a OR b if `end` is 1.
+
+    `end` is the constant that decides the result, regardless of the other operand.
+    """
     found = np.where(a == 1 - end, b, a)
     open_ = a >> 1 != 0
     if open_.any():
@@ -111,7 +120,10 @@ def mux_bits(s: IntArray, a: IntArray, b: IntArray) -> IntArray:
 
 
 def merge_bits(a: IntArray, b: IntArray) -> IntArray:
-    """Return the constants that a and b share; all other bits, also equal words, are unknown."""
+    """Return, for each pair of bits, the constant if both are the same constant, else `UNKNOWN`.
+
+    Equal bits of words become unknown, too.
+    """
     return np.where((a == b) & (a <= 1), a, UNKNOWN)
 
 

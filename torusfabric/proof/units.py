@@ -7,8 +7,8 @@ operator   symbolic sum (`sums`)               result equals the operator's own 
 link       delay line (`delay_line_module`)    word leaves `registers` cycles later
 =========  ==================================  ==========================================
 
-Why links: a long link is a memory used as a ring, whose write address at the start of a run is
-arbitrary.
+Why links are replaced: a long link is a memory used as a ring, whose write address at the start of
+a run is arbitrary.
 
 The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum.
 """
@@ -37,9 +37,9 @@ __all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
 
 
 def delay_line_module(name: str, width: int, registers: int) -> GateModule:
-    """Return the abstraction of a link: a delay line of `registers` registers of `width` bits.
+    """Return a module that stands for a link in symbolic execution: a delay line.
 
-    The module is called `name`.
+    It has `registers` registers of `width` bits, one behind the other, and the name `name`.
     """
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
@@ -48,9 +48,10 @@ def delay_line_module(name: str, width: int, registers: int) -> GateModule:
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:
-    """Return, for each link module, the number of its registers, which is its delay in cycles.
+    """Return the delay of each link module in cycles, which is its number of registers.
 
-    The register of the sending router comes on top: an arc of n cycles has n - 1 registers here.
+    The result is a dict: name of the module -> delay. An arc of n cycles has a link of n - 1
+    registers here, because the sending router has a register, too.
     """
     found = {}
     for name, role in fabric.netlist.roles.items():
@@ -75,15 +76,19 @@ def bit_classes(fabric: Fabric) -> list[list[int]]:
 
 
 def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
-    """Return, for each operator, the bit of its identity word at a position."""
+    """Return one bit for each operator, as a tuple: the bit of its identity word at `position`.
+
+    The identity word changes no word it is combined with, such as 0 for a sum.
+    """
     operators = fabric.operator_unit.operators if fabric.operator_unit else ()
     return tuple(operator.identity(fabric.width) >> position & 1 for operator in operators)
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the name of the operator module, if there is one, and the classes of bit positions.
+    """Return the name of the operator module of a fabric, with the classes of bit positions.
 
-    The operator module is one of the modules of `design`. The classes are those of `bit_classes`.
+    `design` is the Verilog of the fabric. A fabric without a reduction has no operator module. For
+    the classes see `bit_classes`.
     """
     modules, unit = [], fabric.operator_unit
     if unit is not None:
@@ -93,9 +98,10 @@ def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harness that compares each operator module with the formulas of its operators.
+    """Yield the proof task for the operator module: it computes the formulas of its operators.
 
-    `design` is the Verilog of the fabric.
+    The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
+    of the fabric.
     """
     unit, width = fabric.operator_unit, fabric.width
     for module in find_operators(fabric, design).modules:
@@ -110,9 +116,10 @@ def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield a harness for each link module: a word leaves after the delay of the link.
+    """Yield a proof task for each link module: a word leaves after the delay of the link.
 
-    `design` is the Verilog of the fabric.
+    The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
+    of the fabric.
     """
     for name, registers in link_registers(fabric).items():
         model = HarnessBuilder(design, name, resets=False)

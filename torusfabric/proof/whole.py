@@ -43,7 +43,10 @@ def all_runs(fabric: Fabric) -> list[Run]:
 
 
 class AllRunsProof:
-    """Proof that every run of a fabric ends in the forecast cycle with the expected words.
+    """Proof that every run of a fabric ends in the predicted cycle with the expected words.
+
+    All runs are executed on the gates of the fabric, with symbols in place of data. The program
+    predicts the cycle.
 
     Parameters
     ----------
@@ -70,7 +73,11 @@ class AllRunsProof:
         self._runs: Runs = (runs or fabric.interface.symbolic_runs)(fabric, machine)
 
     def _batches(self) -> Iterator[tuple[list[Run], int]]:
-        """Yield batches of runs that are executed at once, each with the number of its variant."""
+        """Yield the runs to prove, as batches that are executed at once.
+
+        Each batch comes with the number of its variant. A variant says how soon the start follows
+        the writes of the messages, see `StartTiming`.
+        """
         size = max(1, MOST_NODE_RUNS // self._fabric.nodes)
         for variant in self._runs.variants:
             runs = self._all if variant.every else self._extreme_runs
@@ -79,7 +86,11 @@ class AllRunsProof:
 
     @property
     def _runs_by_variant(self) -> list[Run]:
-        """All runs to execute, variant after variant; a run is in it once for each variant."""
+        """All runs that are executed, as one list, the runs of the first variant first.
+
+        A variant says how soon the start follows the writes of the messages. A run is in the list
+        once for each variant in which it is executed.
+        """
         return [
             r for v in self._runs.variants for r in (self._all if v.every else self._extreme_runs)
         ]
@@ -92,7 +103,10 @@ class AllRunsProof:
 
     @property
     def _sample_runs(self) -> list[Run]:
-        """A sample of runs, small enough to be executed at once: few lengths and roots a mode."""
+        """A sample of runs, with a few lengths and roots of each mode.
+
+        The sample is small enough to be executed at once.
+        """
         flits = self._fabric.program.flits
         lengths = {1, 2, flits // 2, flits - 1, flits}
         last = {run.mode: max(r.root for r in self._all if r.mode == run.mode) for run in self._all}
@@ -111,9 +125,10 @@ class AllRunsProof:
     def prove(self, progress: Progress) -> int:
         """Prove all runs; returns the number of comparisons.
 
-        More bits of the resting state are made unknown until it covers the state after every run.
-        This is done first with a sample of runs, which is fast and finds nearly all such bits, then
-        with all runs. `progress` is called after each batch of runs.
+        All runs begin in the resting state, the registers between runs with unknown bits where they
+        can differ. If a run ends in a state that this one does not cover, more bits of it are made
+        unknown, and all runs are executed again. This is done first with a sample of runs, which is
+        fast and finds nearly all such bits. `progress` is called after each batch of runs.
         """
         rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.
@@ -133,9 +148,10 @@ class AllRunsProof:
         return compared + sum(map(self._comparison_count, self._runs_by_variant))
 
     def _with_waves(self, error: Refuted, rest: Snapshot, variant: int) -> Refuted:
-        """Execute the run that fails again, and return its refutation `error` with waveforms.
+        """Execute a failed run again, and return its refutation with waveforms.
 
-        `rest` is the resting state, and `variant` the number of the variant in which the run fails.
+        `error` is the refutation without waveforms. `rest` is the state between runs, in which the
+        run begins, and `variant` the number of the variant (time of the start) in which it fails.
         """
         machine, run = self._runs.machine, error.run
         if not isinstance(run, Run):
@@ -158,14 +174,14 @@ class AllRunsProof:
         *,
         compares: bool = True,
     ) -> Snapshot:
-        """Execute and check all refused starts and some runs from the resting state.
+        """Execute all refused starts, and some runs, from the state between runs, and check them.
 
         Parameters
         ----------
         batches : iterable of (list of Run, int)
-            Runs to execute at once, and the number of their variant.
+            Runs to execute at once, and the number of their variant (time of the start).
         rest : Snapshot
-            The resting state.
+            The state between runs.
         progress : Progress
             Function to call after each batch, with the number of runs so far and in all.
         compares : bool
@@ -174,7 +190,8 @@ class AllRunsProof:
         Returns
         -------
         Snapshot
-            State that covers the resting state, and the states after all refused starts and runs.
+            State in which a register bit is known only if it has the same value in `rest` and after
+            each of the starts and runs.
         """
         done, total = 0, len(self._runs_by_variant)
         _, reached = self._runs.starts.check_refused(rest)
@@ -189,7 +206,11 @@ class AllRunsProof:
         return reached
 
     def _comparison_count(self, run: Run) -> int:
-        """Return the number of comparisons in a run: busy, done, cycle counter, and words."""
+        """Return the number of comparisons in the proof of a run.
+
+        The outputs busy and done count once for each cycle, the cycle counter once for each of its
+        bits, and each delivered word once.
+        """
         program = self._fabric.program
         _, receives = expected_bits(program, run, self._sums)
         cycles = program.cycles(run.length, mode=run.mode)
@@ -197,15 +218,15 @@ class AllRunsProof:
 
 
 class VcdRecorder:
-    """Recorder of the nets of the top in each cycle of a run, as VCD.
+    """Recorder of the nets of the top, cycle by cycle, from which a VCD file is made.
 
-    A net that carries words is a string such as ``word_12``, from the first bit of the word. Other
-    nets have the values 0, 1 and x.
+    A word on a net is shown as a text such as ``word_12``; its first bit says which word it is.
+    Nets that carry no words have the values 0, 1 and x.
 
     Parameters
     ----------
     number : dict of Bit to int
-        Row of each bit of the top in `SymbolicMachine.nets`.
+        Bit of the top -> its row in `SymbolicMachine.nets`.
     width : int
         Bits of a word.
     """
@@ -230,11 +251,17 @@ class VcdRecorder:
                 self._vectors[name] = places
 
     def record_cycle(self, nets: IntArray) -> None:
-        """Record the nets of the first run in one cycle."""
+        """Record the values of all nets in one cycle of the first run.
+
+        `nets` has the symbolic value of each bit of the top, shape (bits, runs).
+        """
         self._cycles.append(nets[:, 0].copy())
 
     def vcd_text(self) -> str:
-        """Return the VCD file; a cycle takes two time units, and the fault is in the last cycle."""
+        """Return the text of the VCD file with all recorded cycles.
+
+        A cycle takes two time units, for the two halves of the clock.
+        """
         stream = io.StringIO()
         with VCDWriter(stream, timescale="1 ns", date="") as writer:
             clock = writer.register_var("fabric", "clk", "wire", size=1)
@@ -251,9 +278,9 @@ class VcdRecorder:
         return stream.getvalue()
 
     def _recorded_values(self, nets: IntArray) -> Iterator[tuple[str, str]]:
-        """Yield the name and the value of each recorded net.
+        """Yield the name and the value, as text, of each net in one recorded cycle.
 
-        `nets` has the value of each bit of all nets in a cycle.
+        `nets` has the symbolic value of each bit of the top in this cycle.
         """
         for name, place in self._words.items():
             yield name, bit_text(int(nets[place])).replace(" ", "_")

@@ -78,9 +78,9 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
     In-port p of a node receives the word that the neighbour behind port p sends through the
     opposite out-port. On an arc of several cycles the word comes out of a link with the right
-    delay. Routers and combiners receive the words of all in-ports. Endpoints receive the words that
-    they store. A core without memories outputs the words of all in-ports. `text` is the Verilog as
-    gates.
+    delay. Routers, and modules with the operators of a node, receive the words of all in-ports.
+    Endpoints receive the words that they store. A core without memories outputs the words of all
+    in-ports. `text` is the Verilog as gates.
     """
     width, count = fabric.width, 0
     in_ports = range(fabric.program.topology.ports)
@@ -116,9 +116,10 @@ def check_arrivals(fabric: Fabric, text: GateText) -> int:
 
 
 def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None]]]:
-    """Return, for each node and in-port, the name of the arc and the first bit of its word.
+    """Return the arc that leads to each in-port, and the first bit of the word on it.
 
-    `text` is the Verilog as gates.
+    The result is a nested list: entry ``[node][port]`` is the name of the arc, such as ``5:+0``,
+    and the bit, or None if nothing drives the arc. `text` is the Verilog as gates.
     """
     topology, width, netlist = fabric.program.topology, fabric.width, fabric.netlist
     registers, behind = link_registers(fabric), dict[tuple[Bit, int], Bit]()
@@ -146,7 +147,7 @@ def _arc_bits(fabric: Fabric, text: GateText) -> list[list[tuple[str, Bit | None
 
 
 def compare_wires(text: GateText, wires: Wires, what: str) -> int:
-    """Compare wires as found with wires as planned; returns the number of compared ports.
+    """Check that wires in the Verilog are as planned; returns the number of compared ports.
 
     Parameters
     ----------
@@ -184,10 +185,10 @@ def _bit_name(text: GateText, bit: Bit | None) -> str:
 
 
 def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
-    """Yield the wires to all inputs of the instances with some roles.
+    """Yield all inputs of the instances with some roles, with the wires found and planned.
 
-    Each result has the name of an instance, its port, the bits that are wired to the port in
-    `text`, the Verilog as gates, and the bits that the netlist plans.
+    Each result is a tuple: name of the instance, port, bits that are wired to the port in `text`
+    (the Verilog as gates), and bits that the netlist plans.
     """
 
     def planned_bits(parts: Sequence[Part | Constant]) -> Iterator[Bit]:
@@ -205,7 +206,7 @@ def planned_wires(fabric: Fabric, text: GateText, *roles: Role) -> Wires:
 
 
 def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
-    """Return a dict: output bit of each register in the control trees -> its input bit.
+    """Return the input of each register in the control trees, as a dict: output bit -> input bit.
 
     A control tree distributes the signals of the sequencer to all nodes, through registers. Bits
     are those of the top in `text`, the Verilog as gates.
@@ -225,9 +226,10 @@ def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
 
 
 def _delayed_bits(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
-    """Yield output bits that show an input bit one cycle later: port and bit of both.
+    """Yield the pairs of an output bit and an input bit that it shows one cycle later.
 
-    The module is executed for one edge with a different symbol on each input bit.
+    Each is a tuple: output port, position of the bit in it, input port, position. They are found by
+    execution of one clock edge with a different symbol on each input bit.
     """
     program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
     places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]

@@ -32,7 +32,10 @@ __all__ = ["MemoryDescription", "MemoryInstance", "MemoryPortDescription", "assi
 
 
 class MemoryPortDescription(NamedTuple):
-    """A port of a memory. A read port forwards words of the write ports in `transparent`."""
+    """A port of an Amaranth memory, read from private attributes.
+
+    A read port forwards words that the write ports in `transparent` store in the same cycle.
+    """
 
     domain: str
     address: Value
@@ -42,7 +45,7 @@ class MemoryPortDescription(NamedTuple):
 
 
 class MemoryDescription(NamedTuple):
-    """A memory: its size, initial contents (`rows`), attributes and ports."""
+    """An Amaranth memory, read from private attributes: size, initial words, ports, attributes."""
 
     name: str
     width: int
@@ -54,7 +57,7 @@ class MemoryDescription(NamedTuple):
 
 
 def describe_memory(memory: MemoryInstance) -> MemoryDescription:
-    """Return the description of a memory, which is read from Amaranth's private attributes."""
+    """Return the size, initial words and ports of a memory, from Amaranth's private attributes."""
     data = memory._data
     reads = [MemoryPortDescription(p._domain, p._addr, p._data, p._en, p._transparent_for)
              for p in memory._read_ports]  # fmt: skip
@@ -66,7 +69,7 @@ def describe_memory(memory: MemoryInstance) -> MemoryDescription:
 
 
 def assigned_signals(target: ast.Statement | Value) -> list[Signal]:
-    """Return the signals that get a value by a statement, or by an assignment to `target`."""
+    """Return the signals that are driven by a statement, or by an assignment to `target`."""
     return list(target._lhs_signals())
 
 
@@ -102,7 +105,7 @@ _infer_name = tracer.get_var_name
 def _name_or_default(depth: int = 2, **options: Any) -> Any:
     """Return the default name that the caller passes, or else the name that Amaranth infers.
 
-    It replaces Amaranth's `get_var_name` in a block of `no_inferred_names`. `depth` is the number
+    It replaces Amaranth's `get_var_name` while `no_inferred_names` is active. `depth` is the number
     of stack frames from this function to the code with the variable.
     """
     return options["default"] if "default" in options else _infer_name(depth + 1)

@@ -39,7 +39,7 @@ _Node = TypeVar("_Node", int, IntArray)
 
 
 class Role(enum.Enum):
-    """The purpose of a module; the value is the name of the purpose in reports."""
+    """The purpose of a module; the value is its name in reports on the size of a fabric."""
 
     ROUTER = "router"
     LINK = "links"
@@ -62,7 +62,7 @@ class Role(enum.Enum):
 
 
 class Part(NamedTuple):
-    """Bits ``start`` to ``start + width - 1`` of a net."""
+    """Bits ``start`` to ``start + width - 1`` of a net: the driver of a part of an input."""
 
     net: str
     start: int
@@ -70,7 +70,7 @@ class Part(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A constant of `width` bits."""
+    """A constant of `width` bits that drives a part of an input."""
 
     value: int
     width: int
@@ -113,7 +113,9 @@ class Instance:
 
 
 class Slice(NamedTuple):
-    """Bits of a net for each instance of an array.
+    """The driver of an input for each instance of an array: some bits of a net.
+
+    The net of instance k is `net` with ``number[k]`` for ``{}``: ``word_7`` for ``word_{}``.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ class Slice(NamedTuple):
         return cls(net, number, start, width)
 
     def instance_parts(self, count: int) -> Iterator[Part]:
-        """Return the part of each of `count` instances."""
+        """Yield the bits that drive the input at each of `count` instances, in order."""
         starts = repeat(self.start) if isinstance(self.start, int) else self.start.tolist()
         nets = repeat(self.net, count)
         if self.number is not None:
@@ -175,7 +177,7 @@ class Slice(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """A constant of `width` bits for each instance of an array."""
+    """The driver of an input for each instance of an array: ``values[k]`` at instance k."""
 
     values: IntArray
     width: int
@@ -191,12 +193,12 @@ class Constants(NamedTuple):
         return self._replace(values=self.values[rows])
 
     def instance_parts(self, count: int) -> Iterator[Constant]:
-        """Return the constant of each of `count` instances."""
+        """Yield the constant of each of `count` instances, in order."""
         return map(Constant, self.values.tolist(), repeat(self.width))
 
 
 class SliceChoice(NamedTuple):
-    """Bits of one of several nets for each instance of an array.
+    """The driver of an input for each instance of an array: bits of one of several nets.
 
     Parameters
     ----------
@@ -225,13 +227,16 @@ class SliceChoice(NamedTuple):
         return SliceChoice(tuple(each.at_instances(rows) for each in self.slices), self.which[rows])
 
     def used_slices(self) -> Iterator[tuple[IntArray, Slice]]:
-        """Yield each slice that is used: the instances that use it, and the slice of these."""
+        """Yield each slice that an instance uses, with the positions of the instances that use it.
+
+        The slice covers these instances only.
+        """
         for number in np.unique(self.which).tolist():
             rows = np.flatnonzero(self.which == number)
             yield rows, self.slices[number].at_instances(rows)
 
     def instance_parts(self, count: int) -> Iterator[Part]:
-        """Return the part of each of `count` instances."""
+        """Yield the bits that drive the input at each of `count` instances, in order."""
         every = [(rows, [*each.instance_parts(len(rows))]) for rows, each in self.used_slices()]
         order = np.argsort(np.concatenate([rows for rows, _ in every]))
         parts = [part for _, parts in every for part in parts]
@@ -248,7 +253,7 @@ class RomContents(NamedTuple):
     Parameters
     ----------
     contents : tuple of (tuple of int)
-        The different contents, each row by row.
+        The different contents; each is a tuple with the row at each address.
     which : ndarray of int, shape (instances,)
         For each ROM, the index of its contents in `contents`.
     width : int
@@ -301,7 +306,10 @@ class Array:
 
     @classmethod
     def from_instance(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
-        """Return an array of one instance; `widths` are those of the nets that it drives."""
+        """Return an array of one instance.
+
+        `widths` has the width of each net that the instance drives.
+        """
         inputs = {
             port: tuple(
                 part
@@ -327,14 +335,15 @@ class Array:
         )
 
     def rename_nets(self, names: Mapping[str, str]) -> Array:
-        """Return the array with some nets renamed, given the new name for each old name.
+        """Return the array with some nets renamed.
 
-        A name with ``{}``, which stands for a net of each instance, is replaced as it is written.
+        A name such as ``word_{}``, which stands for a net of each instance, is looked up in `names`
+        as it is written.
 
         Parameters
         ----------
         names : mapping of str to str
-            The new name of each net that is renamed, by its old name.
+            Old name -> new name of each net that is renamed.
         """
         inputs = {
             port: tuple(
@@ -409,6 +418,8 @@ class NodeGroups:
 
     Examples
     --------
+    Nine nodes are three groups: nodes 0 to 3, nodes 4 to 7, and node 8.
+
     >>> groups = NodeGroups(9)
     >>> groups.group_size, groups.n_groups, [groups.group_of(node) for node in (0, 3, 4, 8)]
     (4, 3, [0, 0, 1, 2])

@@ -45,7 +45,7 @@ class Rom(Leaf):
         self.data = self._port.data
 
     def elaborate(self, platform: object) -> Module:
-        """Bind the address to the port of the memory."""
+        """Return the Amaranth module: a memory whose read port has the address."""
         m = Module()
         m.submodules.rows = self._memory
         # The address signal of the port is replaced, rather than assigned, so that the simulator
@@ -108,7 +108,10 @@ class Assembly(wiring.Component):
         return self._nets[name]
 
     def define_domains(self, m: Module) -> None:
-        """Define the gated clocks in a design that contains this assembly, instead of inside it."""
+        """Define the clocks of the nodes in a design that contains this assembly.
+
+        By default the assembly defines them itself.
+        """
         self._defined_above = True
         self._define_domains(m)
 

@@ -18,7 +18,7 @@ __all__ = ["ChosenSum"]
 
 @dataclass(frozen=True)
 class ChosenSum:
-    """The sum of a word and one of several operands.
+    """A module that adds a word and one of several operands, chosen by select bits.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ChosenSum:
 
     @property
     def slice_bounds(self) -> list[tuple[int, int]]:
-        """The first bit of each slice of the word, and the bit after its last.
+        """The first bit of each slice of the word, and the bit after: ``[(0, 16), (16, 32)]``.
 
         Each slice has its own copy of the select bits.
         """
@@ -78,11 +78,11 @@ class ChosenSum:
         )
 
     def _add_logic(self, m: Module, word: Value, words: Value, select: Value, total: Value) -> None:
-        """Add the logic: a multiplexer for each slice, and one adder.
+        """Add the logic: a multiplexer of operands for each slice of the word, and one adder.
 
-        The logic drives `total` with the sum of `word` and one operand. The operands lie side by
-        side in `words`, the first one lowest. `select` has the select bits of each slice, one slice
-        after another.
+        It drives `total` with the sum of `word` and one operand. `words` has the operands side by
+        side, the first one lowest. `select` has the select bits of each slice, one slice after
+        another.
         """
         size, nothing = self.select_bits, [Const(0, self.width)] * self.idles
         inputs = [words[k : k + self.width] for k in range(0, len(words), self.width)]

@@ -57,24 +57,26 @@ def core_address_map(program: Program) -> dict[str, Any]:
 def _list_addresses(
     program: Program, mapped: AddressMap, parts: int, first: int
 ) -> list[list[list[int] | None]]:
-    """Return, for each node and block, [memory, first address]; None where a node has no block.
+    """Return the location of each block at each node: ``found[node][block]`` is [memory, address].
 
-    The locations are those of the map `mapped`, for parts 0 to `parts` - 1. Memories are counted
-    from memory `first`.
+    The address is that of the first flit. An entry is None where a node has no such block. `mapped`
+    maps parts 0 to `parts` - 1 of a message to locations, and memories are counted from memory
+    `first`.
     """
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
-    nodes = program.groups.position_of_node
+    nodes = program.groups.map_row_of_node
     memory, base = mapped.locate(nodes[:, None], part, chunk)
     rows = np.stack([memory - first, base], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]
 
 
 def _first_arrivals(program: Program) -> IntArray:
-    """Return the block that arrives at each in-port in each step, shape (nodes, ports, steps).
+    """Return the number of the block that arrives at each in-port in each step.
 
-    The entry is -1 if no block arrives, or if the node has the block already. Of several ports with
-    the same block in the same step, only the first has it.
+    The result has the shape (nodes, ports, steps). The entry is -1 if no block arrives, or if the
+    node has the block already. If several ports get the same block in the same step, only the first
+    has it.
     """
     topology, blocks, nodes = program.topology, program.blocks, np.arange(program.topology.nodes)
     steps = program.schedule.round_count

@@ -38,10 +38,10 @@ def crc_after(crc: Value, word: Value) -> Value:
 
 @lru_cache
 def crc_masks(width: int) -> tuple[int, ...]:
-    """Return a mask for each bit of the CRC after a word.
+    """Return a mask for each bit of the CRC after one more word.
 
-    The bit is the parity of the bits that its mask marks, of the CRC before and the word. Bits 0 to
-    31 of a mask stand for the old CRC, and higher bits for the word.
+    The bit is the parity of the bits in its mask: bits 0 to 31 stand for the CRC before the word,
+    and higher bits for the word.
 
     Parameters
     ----------
@@ -50,6 +50,9 @@ def crc_masks(width: int) -> tuple[int, ...]:
 
     Examples
     --------
+    The CRC of the byte 255, from the masks. The initial CRC and the byte consist of ones, so each
+    bit of the CRC is the parity of its whole mask.
+
     >>> import zlib
     >>> after = sum((mask.bit_count() & 1) << k for k, mask in enumerate(crc_masks(8)))
     >>> after ^ INITIAL_CRC == zlib.crc32(bytes([255]))

@@ -46,9 +46,9 @@ RESET_NET = "clear"
 
 
 def has_bit_per_group(net: str) -> bool:
-    """Return True if a net has one bit for each group of nodes.
+    """Return True if a net has one bit for each group of nodes, such as a decoded write enable.
 
-    Only write enables of the host port have.
+    Only the write enables of the host port are such nets.
 
     Examples
     --------
@@ -75,6 +75,8 @@ def tree_level_sizes(nodes: int) -> list[int]:
 
     Examples
     --------
+    16 tree nodes combine the words of four nodes each, 4 the words of these, and 1 the rest.
+
     >>> tree_level_sizes(64)
     [16, 4, 1]
     """
@@ -86,9 +88,10 @@ def tree_level_sizes(nodes: int) -> list[int]:
 
 
 class WordNets(NamedTuple):
-    """The nets whose bits form the words at an input of several nodes.
+    """The nets that drive an input of several nodes, word by word.
 
-    The input is a concatenation of words, and each word is some bits of a net.
+    The input is a concatenation of words. Each word is `width` adjacent bits of a net, and the net
+    can differ from node to node.
 
     Parameters
     ----------
@@ -108,7 +111,10 @@ class WordNets(NamedTuple):
     start: IntArray
 
     def word_slices(self, width: int) -> list[Slice | SliceChoice]:
-        """Return the driver of each word of the input, `width` bits wide, for all nodes at once."""
+        """Return the driver of each word of the input: one `Slice` or `SliceChoice` for all nodes.
+
+        A word has `width` bits.
+        """
         found: list[Slice | SliceChoice] = []
         for which, number, start in zip(self.which.T, self.number.T, self.start.T, strict=True):
             used, of_each = np.unique(which, return_inverse=True)
@@ -187,6 +193,8 @@ class Distribution:
 
     Examples
     --------
+    Node 5 of 16 is in group 1, whose register holds bit 1 of the write enable.
+
     >>> netlist = NetlistBuilder()
     >>> distribution = Distribution(netlist, 16)
     >>> _ = netlist.add_input("write_enable", distribution.groups.n_groups)
@@ -202,7 +210,9 @@ class Distribution:
         self._widths: dict[str, int] = {}
 
     def group_register(self, net: str, node: int, width: int | None = None) -> Parts:
-        """Return the register of a node's group for a net, or the low bits of that register.
+        """Return the register that brings a net to a node, or the low bits of this register.
+
+        A group of nodes with consecutive numbers shares the register.
 
         For a net with a bit for each group (`has_bit_per_group`), the register holds the bit of the
         group.
@@ -220,7 +230,9 @@ class Distribution:
         return (Part(f"{net}_near_{self.groups.group_of(node)}", 0, width or whole),)
 
     def group_registers(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """Return the register of its group for each of some nodes; see `group_register`.
+        """Return the driver of an input at some nodes: the register of each node's group for a net.
+
+        See `group_register`.
 
         Parameters
         ----------
@@ -252,13 +264,16 @@ class Distribution:
         )
 
     def _request_net(self, net: str) -> int:
-        """Request registers for a net, and return the number of bits that each group gets."""
+        """Record that a net is needed in each group, and return the bits of a group's register."""
         return self._widths.setdefault(
             net, 1 if has_bit_per_group(net) else self._netlist.nets[net]
         )
 
     def add_registers(self) -> None:
-        """Add the registers of all requested nets: for each group, `DISTRIBUTION` - 1 in series."""
+        """Add the registers of all requested nets to the netlist.
+
+        Each group of nodes gets `DISTRIBUTION` - 1 registers in series for a net.
+        """
         net, widths, groups = self._netlist, self._widths, np.arange(self.groups.n_groups)
         net.add_module("control_stage", partial(ControlStage, widths), role=Role.CONTROL)
         given = {

@@ -63,13 +63,13 @@ up to 64 in all, not '2nd_'
 class Fabric(wiring.Component):
     """A core and its front as one component.
 
-    The constructor builds the whole netlist. Simulation, proof, Verilog and synthesis read
-    `netlist`. The front decides the ports.
+    The front is the hardware around the core that provides the ports. The constructor builds the
+    whole netlist, which simulation, proof, Verilog and synthesis read.
 
     Parameters
     ----------
     front : Front
-        The core, and the ports around it.
+        The core, and the hardware around it that provides the ports.
     prefix : str
         The beginning of the names of all modules in Verilog, up to 64 letters, digits and
         underscores. Fabrics with different prefixes can be parts of one design.
@@ -85,15 +85,15 @@ class Fabric(wiring.Component):
     netlist : Netlist
         All instances of the fabric, and the nets between them.
     interface : Interface
-        The declarations of the ports.
+        The names, widths and meanings of the ports.
     answer : int
-        Cycles from a read (an address at the inputs of a node) to the word at its output.
+        Cycles from a read address at the ports to the word.
     core : Core
         The core, a part of the netlist.
     layouts : tuple of HostLayout
-        For each mode, the order in which the host numbers the words of a message.
+        For each mode, the order in which the host port numbers the words of a message.
     form_layouts : tuple of HostLayout
-        For each form, the order in which the host numbers the words of a message.
+        For each form, the order in which the host port numbers the words of a message.
     hold : int
         Clock edges by which the begin of a run is delayed if the start comes one edge after a
         write of the host. Each further edge between write and start shortens the delay by one.
@@ -161,7 +161,10 @@ class Fabric(wiring.Component):
         raise NotImplementedError
 
     def _ports_outside_members(self, ports: Mapping[str, int]) -> list[tuple[str, int]]:
-        """Return the ports, with their widths, that are not part of a member of the interface."""
+        """Return the name and width of each port that is not grouped with others in a member.
+
+        A member is a group of signals of the interface, such as a stream.
+        """
         inside = self.interface.is_in_member
         return [(name, bits) for name, bits in ports.items() if not inside(name)]
 
@@ -170,18 +173,18 @@ class Fabric(wiring.Component):
 
         `m` is the module of the design that contains the fabric as `design`.
 
-        A fabric of one of several parts overrides this method: it drives the number of the part and
-        the link ports.
+        Here there are none. A fabric that is one part of a larger network overrides this method: it
+        drives the number of the part and the link ports.
         """
 
     @property
     def register_map(self) -> RegisterMap | None:
-        """The map of registers and windows behind a bus, or None."""
+        """The registers and the address ranges of memories behind a bus; None without a bus."""
         return self.interface.registers
 
     @property
     def runs_alone(self) -> bool:
-        """True if the fabric runs without other fabrics; False for one of several parts."""
+        """True if the fabric runs alone; False if it is one of several parts of a network."""
         return True
 
     @property
@@ -222,15 +225,16 @@ class Fabric(wiring.Component):
         return self.program.cycles(length, mode=mode)
 
     def delivered(self, words: np.ndarray, **chosen: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the expected words of a run, and a mask of the words that are delivered.
+        """Return the words that a run delivers, computed in software, given the words sent.
 
-        Both have the shape (nodes, receive words); see `Program.delivered`.
+        The result has two arrays of shape (nodes, receive words): the words, and True where a node
+        receives one. See `Program.delivered`.
         """
         return self.program.delivered(words, **chosen, width=self.width)
 
     @property
     def shared_port(self) -> bool:
-        """True if one host port serves all nodes."""
+        """True if one host port serves all nodes, False if each node has ports of its own."""
         return self.core.memory_port.shared
 
     @property
@@ -240,7 +244,7 @@ class Fabric(wiring.Component):
 
     @property
     def write_latency(self) -> int:
-        """Clock edges of a write at the host port, including the edge that writes the memory."""
+        """Clock edges of a write, from the host port to the edge that writes the memory."""
         return self.front.write_latency
 
     @cached_property
@@ -256,7 +260,7 @@ class Fabric(wiring.Component):
         return Origins(" or ".join(known_by), rom_bits, *tags)
 
     def elaborate(self, platform: object) -> Module:
-        """Return a module that contains the netlist as a design, connected to the ports."""
+        """Return an Amaranth module with all instances, connected to the ports of the fabric."""
         m = Module()
         from .assembly import Assembly
 
@@ -269,12 +273,10 @@ class Fabric(wiring.Component):
         return m
 
     def address_map(self) -> dict[str, Any]:
-        """Return the place of each block as nested lists.
+        """Return the location of each block, as nested lists for the manifest.
 
-        For nodes with direct ports it is the in-port at which the block arrives, otherwise its
-        memory and address.
-
-        See `torusfabric.rtl.core_address_map`.
+        In a fabric without memories it is the in-port at which the block arrives, otherwise a
+        memory and an address. See `torusfabric.rtl.core_address_map`.
         """
         from .core_address_map import core_address_map
 

@@ -48,18 +48,21 @@ MOST_WORD_BITS = 1024
 
 
 class FlitRows(NamedTuple):
-    """The layout of a memory whose rows are beats.
+    """The layout of flits in a memory whose words (*rows*) hold several flits of one block.
 
     Parameters
     ----------
     beat : int
-        Flits of a row, a power of two.
+        Flits of a row, a power of two; a port moves so many in a cycle.
     pitch : int
         Distance of the addresses of two successive flits of a block, a power of two if rows have
         several flits.
 
     Examples
     --------
+    With pitch 4, the flits of a block have the addresses 0, 4, 8 and 12, and share row 0. The flit
+    with address 5 is the second in row 1.
+
     >>> import numpy as np
     >>> row, flit = FlitRows(beat=4, pitch=4).split_address(np.array([0, 1, 4, 5, 16, 17]))
     >>> row.tolist(), flit.tolist()
@@ -75,18 +78,18 @@ class FlitRows(NamedTuple):
         return self.beat.bit_length() - 1
 
     def n_rows(self, words: int) -> int:
-        """Return the number of rows of a memory of `words` flits, rounded up to whole beats."""
+        """Return the number of words (rows) of a memory that holds `words` flits."""
         if self.beat == 1:
             return words
         return -(-words // (self.beat * self.pitch)) * self.pitch
 
     def split_address(self, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the row of the address of a flit, and the number of the flit in the row."""
+        """Return two arrays for the addresses of flits: row, and position in the row."""
         turn, low = address // self.pitch, address % self.pitch
         return turn // self.beat * self.pitch + low, turn % self.beat
 
     def split_address_signal(self, address: Value) -> tuple[Value, Value]:
-        """Return two signals for the address of a flit: its row, and its number in the row.
+        """Return two signals for the address of a flit: its row, and its position in the row.
 
         The second signal has 0 bits if `beat` is 1.
         """
@@ -98,10 +101,10 @@ class FlitRows(NamedTuple):
         return row, address[low : low + self.flit_select_bits]
 
     def write_flit(self, port: WritePort) -> WritePort:
-        """Return the port that writes one flit of a row, given address and data of the flit.
+        """Return the signals of a write port that write one flit into a word of several flits.
 
-        The flit is repeated at all positions in the row, and one write enable for each position
-        selects the position to write.
+        `port` has the address, data and enable of the flit. The flit is repeated at all positions
+        in the word, and one write enable for each position selects the position to write.
         """
         if self.beat == 1:
             return port
@@ -122,11 +125,12 @@ def locate_blocks(
     form : int
         The number of the form, among all modes.
     mapped : AddressMap
-        The address map of the form for words that are sent, or received.
+        The map of the form from the parts of a message to memories and addresses, for words that
+        are sent, or for words that are received.
     positions : ndarray of int, shape (nodes,)
-        Positions of nodes in their groups.
+        The position of each node in its group, the set of nodes in which the collective runs.
     parts : int
-        Number of origins, destinations or offsets.
+        Number of parts: of origins, destinations or offsets, by the collective.
 
     Returns
     -------
@@ -140,24 +144,27 @@ def locate_blocks(
 
 
 def received_pitch(program: Program, form: int) -> int:
-    """Return the distance of the addresses of successive flits of a received block, in a form."""
+    """Return the distance between the addresses of successive flits of a received block.
+
+    `form` is the number of the form in the program.
+    """
     of_form = program.forms[form]
-    stored = of_form.receive_map.memories_at(np.arange(of_form.groups.group_size))
+    stored = of_form.receive_map.memories_at(np.arange(of_form.groups.n_map_rows))
     pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
     assert len(pitches) == 1, "words of a form lie as far apart in all memories"
     return pitches.pop()
 
 
 def _common_divisor(program: Program, form: int, pitch: int) -> int:
-    """Return the greatest common divisor of block lengths and first addresses, in flits.
+    """Return the largest number that divides all block lengths and first addresses of a form.
 
-    A beat is possible if it divides this number. The result is 0 if there is a single block, at
-    address 0. `form` is the number of the form, and `pitch` the distance of the addresses of
-    successive flits of a received block.
+    These are counted in flits. A word of R flits never holds flits of two blocks if R divides this
+    number. It is 0 if there is a single block, at address 0. `form` is the number of the form, and
+    `pitch` the distance between the addresses of successive flits of a received block.
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
-    positions = np.arange(of_form.groups.group_size)
+    positions = np.arange(of_form.groups.n_map_rows)
     by_root = of_form.any_root and collective.single_origin and collective.personal
     own = np.array([each.own for each in program.memories])
     divisor = part.block_flits if part.schedule.chunks > 1 else 0
@@ -172,7 +179,7 @@ def _common_divisor(program: Program, form: int, pitch: int) -> int:
 
 
 def unsupported_beat_reason(program: Program, beat: int) -> str | None:
-    """Return the reason why a program does not allow a beat, or None if the program allows it.
+    """Return the reason why a program does not allow a beat, as text, or None if it allows it.
 
     Parameters
     ----------
@@ -183,6 +190,8 @@ def unsupported_beat_reason(program: Program, beat: int) -> str | None:
 
     Examples
     --------
+    Blocks of 6 flits consist of beats of 2 flits, but not of beats of 4.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
     >>> unsupported_beat_reason(program, 2)
@@ -219,12 +228,14 @@ of 4, or max_flits.
 
 
 def divide_by_beats(program: Program, width: int, beat: int) -> Program:
-    """Return a program that divides messages into chunks of whole beats.
+    """Return the program, changed so that it divides messages into chunks of whole beats.
+
+    A beat is the number of flits that a port moves in a cycle.
 
     Parameters
     ----------
     program : Program
-        The program before; see `Program.by_beats`.
+        The unchanged program; see `Program.by_beats`.
     width : int
         Bits of a flit.
     beat : int
@@ -244,7 +255,10 @@ def divide_by_beats(program: Program, width: int, beat: int) -> Program:
 
 
 def check_beat(program: Program, width: int, beat: int) -> None:
-    """Check that a beat is a power of two, and no wider than messages and words of ports allow.
+    """Check that a beat, the flits that a port moves in a cycle, is possible.
+
+    It must be a power of two. A message must have that many flits, and the word of a port must not
+    be too wide.
 
     Parameters
     ----------
@@ -279,12 +293,14 @@ def round_up_to_beats(flits: int, beat: int) -> int:
 
 
 def choose_beat(program: Program, width: int, beat: int | str) -> tuple[int, Program]:
-    """Return the flits of a word of a port, and a program that allows it; see `divide_by_beats`.
+    """Return the beat as a number, and the program, changed if this beat requires it.
+
+    A beat is the number of flits that a port moves in a cycle. See `divide_by_beats`.
 
     Parameters
     ----------
     program : Program
-        The program before.
+        The unchanged program.
     width : int
         Bits of a flit.
     beat : int or "auto"
@@ -300,9 +316,9 @@ def choose_beat(program: Program, width: int, beat: int | str) -> tuple[int, Pro
 
 
 def exceeded_limit(program: Program, width: int, beat: int) -> str | None:
-    """Return the limit that a beat exceeds, or None if the beat is possible.
+    """Return the limit that a beat exceeds, as text, or None if the beat is possible.
 
-    The limit is text for an error message, to follow "Beat must be".
+    The text follows "Beat must be" in an error message: "at most the 16 flits of a message".
 
     Parameters
     ----------

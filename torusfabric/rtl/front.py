@@ -25,7 +25,7 @@ __all__ = ["FrontFacts", "Front", "short_digest"]
 
 
 def short_digest(text: str) -> int:
-    """Return the first 32 bits of the SHA-256 hash of a text."""
+    """Return the first 32 bits of the SHA-256 hash of a text, as a number."""
     return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
 
@@ -88,7 +88,7 @@ class Front(ABC):
 
     @property
     def name(self) -> str:
-        """The kind of the outermost ports, as in the manifest."""
+        """The kind of ports that users see, as in the manifest: ``host``, for example."""
         return self.top
 
     @property
@@ -98,12 +98,12 @@ class Front(ABC):
 
     @property
     def write_latency(self) -> int:
-        """Clock edges of a write at the host port, including the edge that writes the memory."""
+        """Clock edges of a write, from the host port to the edge that writes the memory."""
         return WRITE
 
     @property
     def sampled_inputs(self) -> Mapping[str, int]:
-        """The inputs with the choices of a run, which are read at its start; widths in bits."""
+        """The inputs that choose a run, read in the cycle of its start: name -> width in bits."""
         return RunChoices.from_program(self.core.program).sampled_inputs
 
     @property
@@ -122,8 +122,8 @@ class Front(ABC):
         for_bus : bool
             True if a bus adapter will stand in front of the port.
         closed_by : str
-            The beginning of the names of two nets, which end in `start` and `busy`. While either
-            net is high, the port ignores writes.
+            A prefix P. While one of the nets ``Pstart`` and ``Pbusy`` is high, the port ignores
+            writes.
         """
         raise NotImplementedError
 

@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(netlist: Netlist) -> Inventory:
-    """Return the memory bits of a fabric, given its netlist."""
+    """Return the bits of ROMs and RAMs of a fabric, counted in its netlist."""
     stored = {name: _module_storage(netlist, name) for name in netlist.modules}
     rom = bits = 0
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
@@ -60,9 +60,9 @@ def take_inventory(netlist: Netlist) -> Inventory:
 
 
 def _module_storage(netlist: Netlist, module: str) -> Inventory:
-    """Return the bits of ROMs, and number and bits of RAMs, of one instance of a module.
+    """Return the bits of ROMs and RAMs, and the number of RAMs, of one instance of a module.
 
-    The module is that of the name `module` in `netlist`.
+    `module` is the name of the module in `netlist`.
     """
     leaf = netlist.modules[module]()
     shapes = leaf.memory_shapes()
@@ -77,7 +77,9 @@ ROM_BITS_A_CELL = 16
 
 @dataclass(frozen=True)
 class Origins:
-    """The way in which the origin of a word is known, and its cost beside that of tags.
+    """The way in which receivers know the origin of a word, and its cost.
+
+    The cost is compared with that of *tags*: the number of the origin, sent along with every flit.
 
     Parameters
     ----------
@@ -99,19 +101,19 @@ class Origins:
 
     @property
     def rom_cells(self) -> int:
-        """Logic cells (a 4-input LUT and a register) that hold the ROMs."""
+        """Number of logic cells that hold the ROMs: one for 16 bits, in a 4-input LUT."""
         return -(-self.rom_bits // ROM_BITS_A_CELL)
 
     @property
     def tag_cells(self) -> int:
-        """Number of logic cells that tags would take.
+        """Number of logic cells for tags: the number of the origin, sent along with each flit.
 
         A cell holds a bit of a register and a bit of a two-way multiplexer.
         """
         return max(self.tag_registers, self.tag_multiplexers)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the costs as plain data."""
+        """Return the attributes and the two numbers of cells as a dictionary for JSON."""
         return asdict(self) | {"rom_cells": self.rom_cells, "tag_cells": self.tag_cells}
 
     def __str__(self) -> str:

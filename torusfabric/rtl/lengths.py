@@ -32,6 +32,8 @@ class Lengths:
 
     Examples
     --------
+    64 flits are 2 blocks of 32 flits in form 0, and 3 blocks of up to 22 in form 1.
+
     >>> lengths = Lengths(most=64, chunks=(2, 3))
     >>> lengths.length_bits, lengths.longest_blocks
     (7, (32, 22))
@@ -43,7 +45,7 @@ class Lengths:
 
     @property
     def beats_and_chunks(self) -> list[tuple[int, int]]:
-        """Flits of a beat and number of chunks, for each form."""
+        """For each form, the flits of a beat and the number of chunks: ``[(1, 2), (1, 3)]``."""
         return [*zip(self.beats or (1,) * len(self.chunks), self.chunks, strict=True)]
 
     @property
@@ -60,10 +62,10 @@ class Lengths:
 
 
 def last_flit_of_block(last: Value, beat: int, chunks: int) -> Value:
-    """Return the number of the last flit of a block, counted from 0.
+    """Return the number of the last flit of a block, from 0, as a signal.
 
-    `last` is the number of the last flit of the message, `beat` the flits of a beat, and `chunks`
-    the chunks of a message.
+    `last` is the number of the last flit of the message. The message is cut into `chunks` blocks,
+    and blocks consist of whole beats of `beat` flits.
     """
     bits = beat.bit_length() - 1
     if not bits or chunks == 1:
@@ -74,7 +76,7 @@ def last_flit_of_block(last: Value, beat: int, chunks: int) -> Value:
 def last_flit_of_form(
     loops: Sequence[Loop], cuts: Sequence[tuple[int, int]], last: Value, form: Value
 ) -> Value:
-    """Return the number of the last flit of a block, given that of the last flit of a message.
+    """Return the number of the last flit of a block in the form of a run, as a signal.
 
     Parameters
     ----------
@@ -109,6 +111,8 @@ def divide_by_constant(value: Value, divisor: int) -> Value:
 
     Examples
     --------
+    The quotient has only the bits that its largest value needs.
+
     >>> from amaranth.hdl import Signal
     >>> [len(divide_by_constant(Signal(bits), by)) for bits, by in ((6, 4), (6, 3), (7, 3))]
     [4, 5, 6]

@@ -50,7 +50,7 @@ class Link(Leaf):
         self.arrived = Signal(width, reset_less=True, name="arrived", attrs=UNMERGED)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the chain, or the delay line."""
+        """Return the Amaranth module: a chain of registers, or a delay line if the link is long."""
         m = Module()
         word = self.input_value("sent")
         if self.registers > MOST_REGISTERS:

@@ -85,7 +85,7 @@ class MemoryShape(NamedTuple):
 
 
 def memories_of(design: Elaboratable) -> list[MemoryShape]:
-    """Return the memories and ROMs in a design, those of its submodules included.
+    """Return the size of each memory and ROM in a design, those of its submodules included.
 
     Memories of one word are left out because they are registers. Memories that are read in the
     cycle of their address are left out because they are made of LUTs.
@@ -94,7 +94,7 @@ def memories_of(design: Elaboratable) -> list[MemoryShape]:
 
 
 def _find_memories(fragment: Fragment) -> Iterator[MemoryShape]:
-    """Yield the memories and ROMs inside a fragment."""
+    """Yield the size of each memory and ROM in a compiled Amaranth design."""
     for inner, _, _ in fragment.subfragments:
         if isinstance(inner, MemoryInstance):
             memory = describe_memory(inner)
@@ -121,7 +121,7 @@ def address_width(depth: int) -> int:
 
 
 def choose_value(values: Sequence[Value], index: Value) -> Value:
-    """Return the signal in `values` at an index, or the last one if the index is past the end.
+    """Return the signal ``values[index]``; an index past the end yields the last signal.
 
     If all values are the same object, no multiplexer is built.
     """
@@ -132,7 +132,7 @@ def choose_value(values: Sequence[Value], index: Value) -> Value:
 
 
 def constant_at(values: Sequence[int], index: Value) -> Value:
-    """Return the constant at an index, or the last constant if the index is past the end.
+    """Return the signal ``values[index]``; an index past the end yields the last constant.
 
     Parameters
     ----------
@@ -147,12 +147,11 @@ def constant_at(values: Sequence[int], index: Value) -> Value:
 
 
 def look_up(values: Sequence[int], index: Value) -> Value:
-    """Return one of several constants in the cycle of its index.
+    """Return the signal ``values[index]`` of some constants, in the cycle of the index.
 
-    Each bit of the result is selected from a constant whose bit k is that bit of ``values[k]``.
-    Why not a ``case`` over the index: synthesis would make a ROM of it, and absorb the register of
-    the index into the ROM. The logic behind the table would then follow the slow output of the
-    ROM.
+    Bit b of the result is ``C[index]`` for a constant C that consists of bit b of each value. Why
+    not a ``case`` over the index: synthesis would make a ROM of it, and absorb the register of the
+    index into the ROM. The logic behind the table would then follow the slow output of the ROM.
 
     Examples
     --------
@@ -255,11 +254,11 @@ def _add_look_up_rom(
 
 
 class RomColumns:
-    """A ROM with many columns and one address.
+    """Several ROMs with a common address, joined into one ROM.
 
-    `read_column` and `read_address` ask for columns; `build_rom` then adds a single ROM with all of
-    them side by side.
-    Equal columns are stored once, and a column with one value at all addresses becomes a constant.
+    A *column* is a field of the rows of this ROM, with a value at each address. `read_column` and
+    `read_address` ask for columns; `build_rom` then adds the ROM. Equal columns are stored once,
+    and a column with one value at all addresses becomes a constant.
 
     Parameters
     ----------
@@ -268,6 +267,8 @@ class RomColumns:
 
     Examples
     --------
+    Two columns with numbers of 3 bits; the second is a constant.
+
     >>> columns = RomColumns(Signal(2))
     >>> [len(columns.read_column(np.array(values))) for values in ([0, 5, 2, 7], [6, 6, 6, 6])]
     [3, 3]
@@ -278,12 +279,12 @@ class RomColumns:
         self._columns: dict[bytes, tuple[IntArray, Signal]] = {}
 
     def read_column(self, values: IntArray) -> Value:
-        """Return the value of a column, one cycle after the address.
+        """Return ``values[address]``, one cycle after the address of the ROM.
 
         Parameters
         ----------
         values : ndarray of int, shape (rows,)
-            The column: a number of at least 0 for each address.
+            A number of at least 0 for each address.
         """
         width = max(int(values.max()).bit_length(), 1)
         if (values == values[0]).all():
@@ -294,16 +295,17 @@ class RomColumns:
         return self._columns[key][1]
 
     def read_address(self, base: IntArray, word: Value) -> Value:
-        """Return the address of a word: a first address from the ROM, plus the number of the word.
+        """Return the sum ``base[address] + word``: the address of a word in another memory.
 
-        The first address comes one cycle after the address of the ROM.
+        The ROM provides ``base[address]``, one cycle after its address.
 
         No adder is built if all first addresses are 0, or multiples of the range of `word`.
 
         Parameters
         ----------
         base : ndarray of int, shape (rows,)
-            The first addresses; a negative entry does not matter.
+            The address of the first word of a message for each address of the ROM; a negative entry
+            does not matter.
         word : Value
             The number of the word within the message, in the cycle after the address of the row.
         """
@@ -315,7 +317,7 @@ class RomColumns:
         return self.read_column(base) + word
 
     def build_rom(self, m: Module, name: str, *, alone: bool = False) -> None:
-        """Add the ROM to a module, after the last request for a column.
+        """Add the ROM with all columns to a module; call it after the last request for a column.
 
         Parameters
         ----------
@@ -335,7 +337,10 @@ class RomColumns:
 
 
 class WritePort(NamedTuple):
-    """The signals that drive a write port; `enable` has one bit for each part of the word."""
+    """The signals that drive a write port of a memory: address, data and write enable.
+
+    `enable` has one bit for each part of the word, or a single bit.
+    """
 
     address: Value
     data: Value
@@ -347,7 +352,7 @@ Cell: TypeAlias = Signal | memory.MemoryData | tuple[memory.MemoryData, memory.M
 
 
 class ReadPort(NamedTuple):
-    """The signals that drive a read port of a memory."""
+    """The signals that drive a read port of a memory: address and read enable."""
 
     address: Value
     enable: Value
@@ -478,13 +483,12 @@ def _add_ram(
 
 
 def _enable_bits(part: int, parts: int) -> int | None:
-    """Return the number of enable bits that a part of a word needs for Amaranth's simulator.
+    """Return the number of copies of its enable bit that a part of a word needs, or None.
 
-    The part has `part` bits, and the word `parts` parts. The result is the least number with which
-    the code of the simulator stays within `MOST_WRITE_NESTING`.
-
-    A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime,
-    no number serves: the result is None.
+    A word has `parts` parts of `part` bits, each with a write enable. Amaranth's simulator nests
+    the code of a wide part too deep; with several copies, each enables an equal share of the part.
+    A part of 32 bits needs 1, of 512 bits 2, of 1,024 bits 4. For a part of 1,021 bits, a prime, no
+    number serves: the result is None.
     """
     divisors = (n for n in range(1, part + 1) if not part % n)
     return next((n for n in divisors if part // n + n * parts < MOST_WRITE_NESTING), None)

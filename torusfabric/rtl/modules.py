@@ -43,9 +43,9 @@ class Leaf(wiring.Component):
     """A module that a netlist has instances of.
 
     A leaf is used in two ways. To emit its Verilog, it stands alone: its inputs are the ports of
-    its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive
-    the input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of
-    a leaf therefore reads its inputs by `value` and `input_words`, which serve in both cases.
+    its signature. Inside an `Assembly`, the assembly binds each input to the signals that drive the
+    input. Why: the simulator then has no wires between instances to evaluate. `elaborate` of a leaf
+    therefore reads its inputs by `input_value` and `input_words`, which serve in both cases.
 
     Parameters
     ----------
@@ -62,19 +62,19 @@ class Leaf(wiring.Component):
         super().__init__({name: each for name, each in signature.items() if each.shape})
 
     def bind_input(self, name: str, parts: list[Value]) -> None:
-        """Bind an input to its drivers, least significant part first.
+        """Connect an input to the signals that drive it, in place of a port of the module.
 
         Parameters
         ----------
         name : str
             The name of the input.
         parts : list of Value
-            The drivers.
+            The signals, least significant part first.
         """
         self._bound[name] = parts
 
     def input_value(self, name: str) -> Value:
-        """Return the value of an input: its bound signals, or its port if none are bound.
+        """Return the value of an input: the signals that drive it, or else the port of the module.
 
         Parameters
         ----------
@@ -88,7 +88,10 @@ class Leaf(wiring.Component):
 
     @property
     def is_unbound(self) -> bool:
-        """True if no input is bound, as in a leaf whose Verilog is emitted."""
+        """True if the inputs are ports of the module, as in a leaf whose Verilog is emitted.
+
+        In a simulation the inputs are bound to the signals that drive them.
+        """
         return not self._bound
 
     def input_words(self, name: str, width: int) -> list[Value]:
@@ -108,13 +111,15 @@ class Leaf(wiring.Component):
         return [whole[start : start + width] for start in range(0, len(whole), width)]
 
     def memory_shapes(self) -> Sequence[MemoryShape]:
-        """Return the sizes of the memories and ROMs inside; see `memories_of`."""
+        """Return the size of each memory and ROM inside this module; see `memories_of`."""
         return memories_of(self)
 
 
 @dataclass(frozen=True, eq=False)
 class SharedModule:
-    """A module that lies inside leaves, and that many leaves have instances of.
+    """A module, such as a multiplexer, that is written once and has instances in many others.
+
+    A netlist does not list these modules. They lie inside the modules (leaves) that it lists.
 
     Parameters
     ----------
@@ -142,7 +147,7 @@ class SharedModule:
     clocked: bool = False
 
     def make_ports(self) -> list[Signal]:
-        """Return a new signal for each port; ports with a width of 0 are left out."""
+        """Return a new signal for each port, in the order of `widths`, without ports of 0 bits."""
         return [
             Signal(width, name=name, reset_less=True)
             for name, width in self.widths.items()
@@ -150,7 +155,7 @@ class SharedModule:
         ]
 
     def make_module(self, ports: Sequence[Signal]) -> Module:
-        """Return the Amaranth module with the logic, between signals that `ports` has made."""
+        """Return the Amaranth module with the logic, between signals that `make_ports` has made."""
         m = Module()
         self.fill(m, *ports)
         return m
@@ -171,7 +176,11 @@ class SharedInstance(Elaboratable):
         self.module, self._ports = module, ports
 
     def elaborate(self, platform: object) -> Instance:
-        """Return the instance as Verilog has it; the simulators get the logic without a module."""
+        """Return an Amaranth instance of the module, by its name.
+
+        In simulation nothing is elaborated here: the simulators take the logic of the module
+        itself.
+        """
         return Instance(self.module.name, **self._ports)
 
 
@@ -259,7 +268,7 @@ def delay_value(m: Module, value: Value, cycles: int, name: str = "") -> Value:
 
 
 class _DelayLine(NamedTuple):
-    """A delay line; stage k holds the value k cycles later, stage 0 is the value itself."""
+    """A chain of registers: ``stages[k]`` holds the value k cycles later, from k = 0 on."""
 
     name: str
     stages: list[Value]
@@ -272,10 +281,10 @@ _lines: WeakKeyDictionary[Module, dict[tuple[int, int, int], tuple[_DelayLine, i
 
 
 def _bits_key(value: Value) -> tuple[int, int, int]:
-    """Return a key of the bits of `value`.
+    """Return a key that is equal for two slices of the same bits of a signal.
 
-    The key is the underlying signal, the first bit, and the bit after the last. Amaranth makes a
-    new object for each slice, so that equal slices differ in their identity.
+    The key consists of the identity of the signal, the first bit, and the bit after the last. Why:
+    Amaranth makes a new object for each slice, so that equal slices differ as objects.
     """
     start, bits = 0, len(value)
     while isinstance(value, ast.Slice):
@@ -284,7 +293,7 @@ def _bits_key(value: Value) -> tuple[int, int, int]:
 
 
 def _line_name(value: Value) -> str:
-    """Return the name of the signal whose bits a value is, or "later" for an expression."""
+    """Return the name of the signal of which `value` is a slice, or "later" for an expression."""
     while isinstance(value, ast.Slice):
         value = value.value
     return value.name if isinstance(value, Signal) else "later"

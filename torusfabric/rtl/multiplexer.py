@@ -67,17 +67,24 @@ Keep: TypeAlias = Callable[[Value], Value]
 
 
 def lut_count(count: int) -> int:
-    """Return the number of 4-input LUTs for each bit of a cascade of `count` inputs."""
+    """Return the number of 4-input LUTs per bit of a cascade that passes one of `count` words.
+
+    A cascade is a chain of stages with a LUT each: the first handles two inputs, each further one
+    two more.
+    """
     return (count + 1) // 2 if count > 1 else 0
 
 
 def select_bit_count(count: int) -> int:
-    """Return the number of select bits of a cascade of `count` inputs."""
+    """Return the number of select bits of a cascade that passes one of `count` words."""
     return len(select_bits(count, 0)) if count else 0
 
 
 def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     """Return the select bits with which a cascade passes a given input.
+
+    A cascade is a chain of LUTs. Its select bits are not the binary number of the input: they
+    control the stages directly.
 
     Parameters
     ----------
@@ -91,11 +98,14 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     Returns
     -------
     list of int
-        y, x, z1, z2, .. as in the module's docstring; without x for fewer than four inputs, unless
-        the cascade idles.
+        The bits y, x, z1, z2, ..: a stage whose z is 1 passes one of its two inputs, as y says. If
+        x is 1, the first stage does. The bit x is absent for fewer than four inputs, unless the
+        cascade idles.
 
     Examples
     --------
+    The select bits of each of four inputs, and of two inputs if 0 can be passed, too.
+
     >>> [select_bits(4, index) for index in range(4)]
     [[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]
     >>> [select_bits(2, index, idles=True) for index in range(2)]
@@ -109,7 +119,7 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
 
 
 def select_code(count: int, index: int) -> int:
-    """Return the select bits of `select_bits` as a number; y is its lowest bit.
+    """Return the select bits of an input as one number, the first bit of `select_bits` lowest.
 
     Parameters
     ----------
@@ -132,7 +142,7 @@ def plain_cascade(
     *,
     idles: bool = False,
 ) -> Value:
-    """Return the selected input, by the logic of a cascade.
+    """Return the input that the select bits choose, as the output of a chain of 4-input LUTs.
 
     Parameters
     ----------
@@ -159,16 +169,18 @@ def plain_cascade(
 
 
 def extended_cascade(f: Value, inputs: Sequence[Value], bits: Sequence[Value], keep: Keep) -> Value:
-    """Return the output of further stages, which take a pair of inputs each, behind output `f`.
+    """Return the output of further stages of a cascade, behind its output `f`.
+
+    Each stage passes `f`, or one of two more inputs if its select bit is 1.
 
     Parameters
     ----------
     f : Value
         The output of the stages in front.
     inputs : sequence of Value
-        The input words of the further stages.
+        The input words of the further stages, two for each; the last stage may have a single one.
     bits : sequence of Value
-        The select bit z of each further stage.
+        The select bit of each further stage.
     keep : function of Value -> Value
         Marks the output of a stage to be kept by synthesis.
     """
@@ -201,11 +213,14 @@ def make_keeper(m: Module, width: int) -> Keep:
 
 
 def branch_sizes(count: int) -> tuple[int, ...]:
-    """Return the number of inputs of each branch; the last input is in no branch.
+    """Return the number of inputs of each branch of a multiplexer with `count` inputs.
+
+    Two branches select in parallel, and the last input is in no branch. A single number means that
+    there are no branches.
 
     Examples
     --------
-    A single number means a cascade without branches.
+    Five inputs are two branches of two inputs each, and the last input.
 
     >>> [branch_sizes(count) for count in (4, 5, 6, 7, 8, 9, 15)]
     [(4,), (2, 2), (6,), (4, 2), (4, 3), (4, 4), (8, 6)]
@@ -217,7 +232,7 @@ def branch_sizes(count: int) -> tuple[int, ...]:
 
 
 def branched_lut_count(count: int) -> int:
-    """Return the number of 4-input LUTs for each bit of a branched cascade of `count` inputs.
+    """Return the number of 4-input LUTs per bit of a multiplexer with branches and `count` inputs.
 
     Examples
     --------
@@ -229,7 +244,9 @@ def branched_lut_count(count: int) -> int:
 
 
 def branched_select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
-    """Return the select bits with which a branched cascade passes a given input.
+    """Return the select bits with which a multiplexer with branches passes a given input.
+
+    Two branches select in parallel. The last input is in no branch.
 
     Parameters
     ----------
@@ -239,11 +256,13 @@ def branched_select_bits(count: int, index: int, *, idles: bool = False) -> list
     Returns
     -------
     list of int
-        The select bits of the first branch, of the second branch, and z of the last input. Without
-        branches, the result of `select_bits`.
+        The select bits of the first branch, those of the second branch, and a bit that selects the
+        last input. Without branches, the result of `select_bits`.
 
     Examples
     --------
+    Five inputs are two branches of two inputs, with two bits each, and the last input.
+
     >>> [branched_select_bits(5, index) for index in range(5)]
     [[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]]
     """
@@ -266,7 +285,7 @@ def branched_cascade(
     *,
     idles: bool = False,
 ) -> Value:
-    """Return the selected input, by the logic of a branched cascade.
+    """Return the input that the select bits choose, by two branches that select in parallel.
 
     Parameters
     ----------
@@ -303,7 +322,7 @@ LEAST_INPUTS_WITH_CONSTANT = 4
 
 @dataclass(frozen=True)
 class Multiplexer:
-    """A multiplexer of words, and the modules that it is made of.
+    """A multiplexer of words: its logic, and the Verilog modules that it is made of.
 
     Parameters
     ----------
@@ -312,8 +331,8 @@ class Multiplexer:
     width : int
         Bits of a word.
     branched : bool
-        True for a cascade with branches, as in an out-port, controlled by `branched_select_bits`.
-        False for a plain cascade, controlled by `select_bits`.
+        True for two branches that select in parallel (faster), controlled by
+        `branched_select_bits`. False for one chain of LUTs, controlled by `select_bits`.
 
     Examples
     --------
@@ -333,7 +352,9 @@ class Multiplexer:
     def add_logic(
         self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]
     ) -> Value:
-        """Return the selected word; the stages of the cascade are marked to be kept.
+        """Return the word that the select bits choose, and add the logic to a module.
+
+        Synthesis is told to keep each LUT as a signal of its own.
 
         Parameters
         ----------
@@ -349,7 +370,7 @@ class Multiplexer:
 
     @property
     def shared_module(self) -> SharedModule:
-        """The module with the logic alone."""
+        """The module with the logic of the multiplexer, without registers."""
         name, form = (
             ("branches", "two branches") if self.branched else ("cascade", "a chain of stages")
         )
@@ -358,9 +379,10 @@ class Multiplexer:
 
     @property
     def selector_module(self) -> SharedModule:
-        """The selector: the module with a register of the select bits for each slice.
+        """The module of the multiplexer with registers of the select bits.
 
-        The select bits at its input must come one cycle before the words.
+        Each slice, of up to `SLICE_BITS` bits of the word, has such a register. The select bits at
+        the input of the module must come one cycle before the words.
 
         Examples
         --------
@@ -376,10 +398,12 @@ class Multiplexer:
     def _make_module(
         self, name: str, about: str, logic: Callable[..., Value], shape: object = None
     ) -> SharedModule:
-        """Return a module with inputs `words` (first word lowest) and `select`, and output `word`.
+        """Return a module with the logic of a function, such as ``cascade_4_16``.
 
-        Its logic is that of `logic`, a function of (Module, list of words, select bits). Its name
-        begins with `name`; `about` and `shape` are those of `SharedModule`.
+        The inputs are `words` (first word lowest) and `select`, and the output is `word`. `logic`
+        is a function of (Module, list of words, select bits) that returns the word. The name of the
+        module is `name` with the number of words and their bits; `about` and `shape` are those of
+        `SharedModule`.
         """
 
         def fill_module(m: Module, words: Value, select: Value, word: Value) -> None:
@@ -409,15 +433,15 @@ def add_multiplexer(
     inputs : sequence of Value
         The input words.
     select : Value
-        The select bits: if `name` is given, one cycle ahead of the words, since a selector
-        registers them; otherwise in the cycle of the words.
+        The select bits. If `name` is given, they come one cycle ahead of the words, and the
+        multiplexer has a register for them. Otherwise they come in the cycle of the words.
     width : int
         Bits of a word.
     name : str or None
         The name of the instance, if Verilog is emitted. None for simulation, which gets the logic
         without modules or registers.
     branched : bool
-        See `Multiplexer`.
+        True for two branches that select in parallel, False for one chain of LUTs.
     small : bool
         True to prefer few LUTs to a fast clock, on all devices.
     """
@@ -451,10 +475,12 @@ def _multiplex_slices(
     name: str = "slice",
     small: bool = False,
 ) -> Value:
-    """Return the selected word, with a register of the select bits for each slice of the word.
+    """Return the word that a multiplexer selects, slice by slice.
 
-    `width` is the number of bits of each of the words `inputs`. The signals and instances of slice
-    k begin with `name` and k. `branched` and `small` are those of `add_multiplexer`.
+    Each slice of up to `SLICE_BITS` bits has a register of the select bits, because a register with
+    a small fan-out is faster. `width` is the number of bits of each of the words `inputs`. The
+    names of the signals and instances of slice k begin with `name` and k. `branched` and `small`
+    are those of `add_multiplexer`.
     """
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)
@@ -485,7 +511,10 @@ def continued_cascade(
     name: str,
     sliced: bool,
 ) -> Value:
-    """Return the output of a cascade that has a pipeline register between two of its stages.
+    """Return the output of the second half of a cascade, behind a pipeline register.
+
+    A cascade is a chain of stages that each pass the output of the last stage, or one of two more
+    words.
 
     Parameters
     ----------
@@ -494,13 +523,14 @@ def continued_cascade(
     held : Value
         The output of the first stages, from the pipeline register.
     words : sequence of Value
-        The input words of the further stages, two for each stage; may be empty.
+        The input words of the stages behind the register, two for each stage; may be empty.
     select : Value
-        The select bits of the further stages, one cycle ahead of `held` and `words`.
+        The select bits of these stages, one cycle ahead of `held` and `words`.
     name : str
         The prefix of the names of the select registers.
     sliced : bool
-        True for a register of the select bits for each slice; False for one register.
+        True for a register of the select bits for each slice of `SLICE_BITS` bits; False for one
+        register.
     """
     width = len(held)
     slices = register_select_slices(m, select, width if sliced else 1, name=name)
@@ -512,9 +542,9 @@ def continued_cascade(
 
 
 def register_select_slices(m: Module, select: Value, width: int, *, name: str) -> list[list[Value]]:
-    """Return the select bits one cycle later, once for each slice of a word.
+    """Return copies of the select bits, one cycle later: a list for each slice of a word.
 
-    Each slice has registers of its own.
+    Each slice, of up to `SLICE_BITS` bits, has registers of its own.
 
     Parameters
     ----------
@@ -536,6 +566,8 @@ def register_select_slices(m: Module, select: Value, width: int, *, name: str) -
 def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:
     """Return the first bit of each slice of a word, and the bit after its last.
 
+    All slices but the last have the same number of bits.
+
     Parameters
     ----------
     width : int
@@ -545,6 +577,8 @@ def slice_bounds(width: int, count: int) -> list[tuple[int, int]]:
 
     Examples
     --------
+    A word of 19 bits is cut into bits 0 to 9 and bits 10 to 18.
+
     >>> slice_bounds(19, 2)
     [(0, 10), (10, 19)]
     """

@@ -46,7 +46,7 @@ _Made = TypeVar("_Made")
 
 
 class NodePort(NamedTuple):
-    """A port of the netlist that belongs to one node.
+    """An input or output of the netlist that belongs to one node.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ class Netlist:
     node_ports : dict of str to NodePort
         The node, and the common name, of each port that belongs to a node.
     modules : dict of str to function of () -> Leaf
-        A constructor for each module, except `ROM`.
+        Name of a module -> function that makes it; without `ROM`, which is written by hand.
     roles : dict of str to Role
         The role of each module.
     arrays : tuple of Array
         The instances.
     wired : dict of str to tuple of Part
-        The outputs that are concatenations of bits of nets, each with these bits, least
-        significant part first. An instance drives each other output.
+        Output that no instance drives -> the bits of nets that it consists of, least significant
+        part first.
     declared : mapping of str to Port
         The description of each port that streams or adapters have added.
     """
@@ -94,12 +94,15 @@ class Netlist:
 
     @cached_property
     def instances(self) -> tuple[Instance, ...]:
-        """All instances, one by one. They are many for many nodes, so prefer `arrays`."""
+        """All instances of all arrays, one by one.
+
+        With many nodes this is a long tuple: loop over `arrays` where speed matters.
+        """
         return tuple(chain.from_iterable(map(Array.instances, self.arrays)))
 
     @cached_property
     def net_widths(self) -> dict[str, int]:
-        """The width of every net, ports included."""
+        """The width of every net, ports included, by the name of the net."""
 
         found = dict(self.inputs)
         for array in self.arrays:
@@ -109,7 +112,10 @@ class Netlist:
 
     @property
     def single_net_widths(self) -> dict[str, int]:
-        """The width of every net without ``{}`` in its name, and of every port."""
+        """The width of every port, and of every net that exists once, by its name.
+
+        Nets that exist once for each node, such as ``word_{}``, are left out.
+        """
         every = (net for array in self.arrays for net in array.outputs.values())
         return self.inputs | {net: width for net, width in every if "{}" not in net} | self.outputs
 
@@ -131,13 +137,13 @@ class Netlist:
         instances : iterable of Instance
             All instances of the new netlist.
         nets : dict of str to int
-            The width of each net that this netlist lacks.
+            Name -> width of each net that the new instances need, but this netlist does not have.
         """
         widths = {**self.net_widths, **nets}
         return replace(self, arrays=tuple(Array.from_instance(each, widths) for each in instances))
 
     def all_bits(self, net: str) -> tuple[Part, ...]:
-        """Return all bits of a net, as one part."""
+        """Return all bits of a net, as a tuple of one part."""
         return (Part(net, 0, self.net_widths[net]),)
 
     def split_net(self, net: str, width: int) -> list[Part]:
@@ -145,7 +151,7 @@ class Netlist:
         return [Part(net, start, width) for start in range(0, self.net_widths[net], width)]
 
     def instances_with_role(self, role: Role) -> Iterator[Instance]:
-        """Yield the instances with a role, in the order of the arrays."""
+        """Yield the instances whose modules have a role, such as `Role.ROUTER`."""
         return (instance for instance in self.instances if instance.role is role)
 
 
@@ -162,7 +168,7 @@ class NetlistBuilder:
     nets : dict of str to int
         The width of each net so far. Nets of an array have one entry, whose name contains ``{}``.
     outermost : set of str
-        Ports that `turn_ports_into_nets` leaves as ports.
+        The names of the ports that `turn_ports_into_nets` leaves as ports.
     declared : dict of str to Port
         The description of each port that streams or adapters have added.
     registers : list of Register
@@ -170,6 +176,8 @@ class NetlistBuilder:
 
     Examples
     --------
+    A netlist with one ROM, which is addressed by an input and drives an output.
+
     >>> builder = NetlistBuilder()
     >>> _ = builder.add_input("address", 2)
     >>> address, one = [Slice("address", None, 0, 2)], np.array([0])
@@ -205,7 +213,7 @@ class NetlistBuilder:
     def add_input(self, name: str, width: int = 1, *, node: int | None = None) -> tuple[Part, ...]:
         """Declare an input of the netlist and return all its bits.
 
-        With `node`, the input belongs to the node, and its net is named as by `_declare_port`.
+        With `node`, the input belongs to this node, and its name gets the number: ``word_7``.
 
         Parameters
         ----------
@@ -222,7 +230,9 @@ class NetlistBuilder:
         return self.all_bits(port)
 
     def add_output(self, name: str, width: int = 1, *, node: int | None = None) -> None:
-        """Declare an output of the netlist, or of a node. An instance must drive its net.
+        """Declare an output of the netlist. An instance must drive the net with the same name.
+
+        With `node`, the output belongs to this node, and its name gets the number: ``word_7``.
 
         Parameters
         ----------
@@ -324,11 +334,11 @@ class NetlistBuilder:
         self._modules[name], self._roles[name] = make, role
 
     def all_bits(self, net: str) -> tuple[Part, ...]:
-        """Return all bits of a net, as one part."""
+        """Return all bits of a net, as a tuple of one part."""
         return (Part(net, 0, self.nets[net]),)
 
     def low_bits(self, net: str, width: int) -> tuple[Part, ...]:
-        """Return the `width` least significant bits of a net, as one part."""
+        """Return the `width` least significant bits of a net, as a tuple of one part."""
         return (Part(net, 0, width),)
 
     def add_instance(
@@ -462,7 +472,7 @@ class NetlistBuilder:
             self._arrays.append(array)
 
     def _declare_port(self, name: str, node: int | None) -> str:
-        """Return the name of a port, and record its node.
+        """Return the full name of a port, and record the node that it belongs to, if any.
 
         The number of the node replaces ``{}`` in the name, or else is appended: ``word_7``.
         """
@@ -479,9 +489,9 @@ class NetlistBuilder:
         self.nets[net] = width
 
     def _mark_array_driven(self, net: str, index: IntArray, width: int) -> None:
-        """Mark the nets of an array as driven, for each number in `index`.
+        """Record that each net of an array has a driver; raise ValueError if one had one before.
 
-        The nets have the name `net`, and `width` bits.
+        The nets have the name `net` with the numbers in `index` for ``{}``, and `width` bits.
         """
         if "{}" not in net:
             self._mark_driven(net, width)

@@ -46,7 +46,9 @@ Bit = bool | None
 
 
 class _Control(NamedTuple):
-    """The source of a control: a control bit, perhaps inverted, or a constant.
+    """The driver of a control, a signal such as ``signed`` that configures the operators' logic.
+
+    It is one of the control bits that are sent to all nodes, perhaps inverted, or a constant.
 
     Parameters
     ----------
@@ -71,6 +73,8 @@ class OperatorUnit:
 
     Examples
     --------
+    A single control bit distinguishes the two operators: 1 for `add`, 0 for `max`.
+
     >>> unit = OperatorUnit((Operator.parse("add"), Operator.parse("max")))
     >>> unit.n_control_bits, unit.operator_codes
     (1, (1, 0))
@@ -85,12 +89,12 @@ class OperatorUnit:
 
     @property
     def n_control_bits(self) -> int:
-        """Number of control bits; 0 for a single operator."""
+        """Number of bits that tell the logic which operator to execute; 0 for a single operator."""
         return len(self._control_plan[1])
 
     @property
     def operator_codes(self) -> tuple[int, ...]:
-        """The control bits of each operator, as a number."""
+        """The value of all control bits, as a number, for each of `operators`."""
         columns = self._control_plan[1]
         return tuple(
             sum(bool(column[k]) << bit for bit, column in enumerate(columns))
@@ -99,29 +103,36 @@ class OperatorUnit:
 
     @cached_property
     def _control_plan(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
-        """The source of each control, and the value of each control bit for each operator."""
+        """The driver of each control, by its name, and each control bit as a list of values.
+
+        A list has a value for each operator, None where the bit does not matter.
+
+        A *control* is a signal that configures the logic, such as ``signed``. For `add` and `max`
+        the plan is ``({"add": _Control(0, False), ..}, [[True, False]])``: the control ``add`` is
+        control bit 0, which is 1 for `add` and 0 for `max`.
+        """
         wanted = [self._control_values(operator) for operator in self.operators]
         columns: list[list[Bit]] = []
         controls = {name: _place_control([w[name] for w in wanted], columns) for name in wanted[0]}
         return controls, columns
 
     def _control_values(self, operator: Operator) -> dict[str, Bit]:
-        """Return the values of all controls for an operator.
+        """Return the value of each control for an operator: ``{"add": True, "signed": None, ..}``.
 
-        They are the controls of the shared hardware, and for each operator with hardware of its own
-        a control that selects its result.
+        A control is a signal that configures the logic. It is None if it does not matter. Operators
+        that do not share hardware have a control each, which selects their result.
         """
         shared = _SHARED.get(operator.name, dict.fromkeys(_CONTROLS))
         return shared | {other.name: other == operator for other in self._separate_operators}
 
     @property
     def _separate_operators(self) -> list[Operator]:
-        """The operators whose own `hardware` is built: those that are not built in."""
+        """The operators with hardware of their own: those that are not built in."""
         return [operator for operator in self.operators if operator.name not in _SHARED]
 
     @property
     def _shared_names(self) -> set[str]:
-        """The names of the operators that share hardware, without ``:signed``."""
+        """The names of the operators that share hardware; ``max:signed`` counts as ``max``."""
         names = {operator.name for operator in self.operators} & _SHARED.keys()
         return {name.removesuffix(":signed") for name in names}
 
@@ -136,9 +147,9 @@ class OperatorUnit:
         return max(operator.latency for operator in self.operators)
 
     def _control_value(self, name: str, code: Value) -> Value:
-        """Return the signal of a control, such as ``signed``, given the control bits of the run.
+        """Return the signal of the control `name`, such as ``signed``, which configures the logic.
 
-        `name` is that of the control, and `code` are the control bits.
+        `code` has the control bits of the run.
         """
         column, flipped = self._control_plan[0][name]
         if column is None:
@@ -146,9 +157,10 @@ class OperatorUnit:
         return ~code[column] if flipped else code[column]
 
     def identity_bits(self, width: int) -> int:
-        """Return the number of control bits that `identity_word` needs.
+        """Return the number of control bits that the logic of `identity_word` needs.
 
-        It is 0 if all operators have the same identity word, which is then a constant.
+        It is 0 if all operators have the same identity word, the word that leaves their result
+        unchanged. The word is then a constant.
 
         Parameters
         ----------
@@ -159,7 +171,9 @@ class OperatorUnit:
         return 0 if same else self.n_control_bits
 
     def identity_word(self, code: Value, width: int) -> Value:
-        """Return the identity word, which is a constant if all operators have the same.
+        """Return the word that does not change the result of the run's operator: 0 for `add`.
+
+        It is a constant if all operators have the same.
 
         Parameters
         ----------
@@ -200,7 +214,9 @@ class OperatorUnit:
         return result
 
     def _combine_shared(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """Return the result of the operators that share hardware; 0 if there are none.
+        """Return the result of the run's operator, if it is one of those that share hardware.
+
+        The result is 0 if no operator shares hardware.
 
         The parameters `a`, `b`, `code` and `width` are those of `combine`.
         """
@@ -223,10 +239,10 @@ class OperatorUnit:
     def _xor_or_pass(
         self, m: Module, a: Value, b: Value, passed: Value, code: Value, width: int
     ) -> Value:
-        """Return the exclusive or of the words `a` and `b`, or the word `passed`.
+        """Return the exclusive or of `a` and `b` if the operator is `xor`, otherwise `passed`.
 
-        The words have `width` bits, and `code` has the control bits of the run. The signals before
-        and after this logic are marked to be kept where the logic between fills a LUT.
+        The words have `width` bits, and `code` has the control bits of the run. Signals are marked
+        to be kept by synthesis, so that this logic is one LUT per bit.
         """
         names, keep = self._shared_names, make_keeper(m, width)
         if names & {"min", "max"}:
@@ -235,7 +251,7 @@ class OperatorUnit:
         return keep(result) if "add" in names else result
 
     def _choose_or_mask(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """Return the maximum, minimum, bitwise and, or bitwise or of the words `a` and `b`.
+        """Return the maximum, minimum, bitwise and, or bitwise or of `a` and `b`.
 
         The words have `width` bits, and `code` has the control bits of the run.
         """
@@ -256,7 +272,10 @@ class OperatorUnit:
 
 
 def _shared_controls(operator: Operator) -> dict[str, Bit]:
-    """Return the controls of the shared hardware for an operator.
+    """Return the value of each control for an operator that shares hardware with others.
+
+    A control is a signal that configures the shared hardware. Its value is None if it does not
+    matter. The controls and their meaning when True:
 
     ========== =================================================================
     `add`      select the sum
@@ -291,10 +310,11 @@ _CONTROLS = tuple(_SHARED[ADD.name])
 
 
 def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
-    """Return the source of a control, given its wanted value for each operator.
+    """Return the driver of a control: a constant, or a control bit, perhaps inverted.
 
-    It is a constant or a control bit of `columns`, perhaps inverted. If none has these values, a
-    control bit is added to `columns`.
+    ``wanted[k]`` is the value of the control for operator k, None if it does not matter.
+    ``columns[c][k]`` is the value of control bit c for operator k. If no control bit has the right
+    values, one is added to `columns`.
     """
     if len({*wanted} - {None}) < 2:
         return _Control(None, flipped=True in wanted)
@@ -309,7 +329,9 @@ def _place_control(wanted: Sequence[Bit], columns: list[list[Bit]]) -> _Control:
 
 
 def make_pair_module(unit: OperatorUnit, width: int) -> SharedModule:
-    """Return a shared module that combines two words by the operators of a unit.
+    """Return the Verilog module that combines two words by the operators of a unit.
+
+    The module is written once, and each place that combines words has an instance of it.
 
     Parameters
     ----------

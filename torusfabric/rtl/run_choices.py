@@ -78,10 +78,13 @@ class RunChoices:
     operators : OperatorUnit or None
         The operators that runs choose from; None if there is no choice.
     served : tuple of (tuple of Range)
-        For each mode, the range of lengths that each form serves.
+        For each mode, its forms and the lengths that each serves: ``(Range(1, 0), Range(5, 1))``
+        for form 0 from length 1 on, and form 1 from length 5 on.
 
     Examples
     --------
+    Runs choose a length up to 8, and one of 9 roots; both inputs have 4 bits.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> RunChoices.from_program(program).sampled_inputs
@@ -96,7 +99,7 @@ class RunChoices:
 
     @classmethod
     def from_program(cls, program: Program) -> RunChoices:
-        """Return the choices that runs of a program have."""
+        """Return the choices that each run of a program has."""
         modes = program.modes
         unit = lengths = None
         if program.operators:
@@ -131,7 +134,7 @@ class RunChoices:
 
     @property
     def sampled_inputs(self) -> dict[str, int]:
-        """The inputs that are sampled with the start, each with its width."""
+        """The inputs that are read in the cycle of the start, with the width of each in bits."""
         bits = {
             "mode": address_width(self.n_modes) if self.n_modes > 1 else 0,
             "length": self.lengths.length_bits if self.lengths else 0,
@@ -143,7 +146,7 @@ class RunChoices:
     def form_number(self, value: Callable[[str], Value]) -> Value:
         """Return the number of the form that a run executes, as a signal.
 
-        The function `value` returns the driver of an input, given its name.
+        `value` is a function from the name of an input, ``"mode"`` or ``"length"``, to its signal.
         """
         mode = value("mode") if self.n_modes > 1 else None
         return find_form(self.served, mode, value("length"))
@@ -157,7 +160,7 @@ class RunChoices:
         Parameters
         ----------
         value : function of str -> Value
-            Returns the driver of an input, given its name.
+            Returns the signal of an input, such as ``"mode"``, given its name.
         """
         found: list[tuple[RunError, Value]] = []
         if self.operators and _has_gaps(len(self.operators.operators)):
@@ -181,7 +184,9 @@ class RunChoices:
     def check_start(
         self, m: Module, leaf: Leaf, others: Sequence[tuple[RunError, Value]]
     ) -> Signal:
-        """Check a start, and return a signal that is high in the cycle in which it is accepted.
+        """Return a signal that is high in the cycle in which a start is accepted.
+
+        A start is refused if a choice of the run cannot be executed.
 
         If the module has an output `error`, it shows the reason of a refusal from the next clock
         edge on.
@@ -212,9 +217,9 @@ class RunChoices:
         return begin
 
     def _is_mode_marked(self, value: Callable[[str], Value], by_mode: Sequence[bool]) -> Value:
-        """Return a signal that is high if `by_mode` is true for the mode that the run chooses.
+        """Return a signal that is high if the run chooses a mode m with ``by_mode[m]``.
 
-        The function `value` returns the signal of an input, given its name.
+        `value` is a function from the name of an input to its signal.
         """
         if all(by_mode):
             return Const(1)
@@ -222,7 +227,10 @@ class RunChoices:
 
 
 def _has_gaps(count: int) -> bool:
-    """Return True if an input wide enough for 0 to `count` - 1 can also have larger values."""
+    """Return True if `count` is no power of two: an input can then have an invalid value.
+
+    The input has as many bits as the numbers 0 to `count` - 1 need.
+    """
     return bool(count & (count - 1))
 
 
@@ -231,13 +239,13 @@ FEW_RANGES = 4
 
 
 def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Value) -> Value:
-    """Return the number of the form that serves a length in a mode.
+    """Return the number of the form that a mode uses for a length, as a signal.
 
     Parameters
     ----------
     served : sequence of (sequence of Range)
-        For each mode, the ranges of lengths with the form that serves each range. Forms of all
-        modes are numbered consecutively.
+        For each mode, its ranges of lengths. ``Range(5, 1)`` means form 1 from length 5 on. Forms
+        of all modes are numbered consecutively.
     mode : Value or None
         The mode; None if there is only one.
     length : Value
@@ -245,6 +253,9 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 
     Examples
     --------
+    Mode 0 has form 0 for up to 4 flits and form 1 for more, and mode 1 always has form 2. The
+    result has 2 bits.
+
     >>> from amaranth.hdl import Signal
     >>> len(find_form([(Range(1, 0), Range(5, 1)), (Range(1, 2),)], Signal(1), Signal(4)))
     2
@@ -264,9 +275,10 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 
 
 def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
-    """Return the form that serves a length, from a table with an entry for each short length.
+    """Return the number of the form for a length, as the output of a look-up table.
 
-    `ranges` are those of the mode. Longer lengths are all in the last of them.
+    `ranges` are those of the mode, see `find_form`. The table ends where the last range has begun;
+    longer lengths use its last entry.
     """
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]
@@ -278,16 +290,18 @@ def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
 
 
 def entry_members(start: data.StructLayout, entries: int) -> dict[str, Member]:
-    """Return the members of a module that uses `find_entry`.
+    """Return the inputs and outputs that a module needs in order to use `find_entry`.
 
-    Inputs: ``starts``, the conditions of each entry; ``entries``, a bit for each entry that may
-    run; ``loaded``, high if the tables are complete. Output: ``modes``, a bit for each mode that
-    may run.
+    An *entry* is a program in the tables of the fabric: a form of a mode for one root.
+
+    Inputs: ``starts``, for each entry the mode, root and least length that it serves; ``entries``,
+    a bit for each entry that may run; ``loaded``, high if the tables are complete. Output:
+    ``modes``, a bit for each mode that may run.
 
     Parameters
     ----------
     start : StructLayout
-        The layout of the conditions of an entry.
+        The bit layout of mode, root and least length of an entry.
     entries : int
         Number of entries in the tables.
     """
@@ -301,9 +315,9 @@ def find_entry(
 ) -> tuple[Value, Value, Value]:  # fmt: skip
     """Return the entry that serves a start in a fabric with writable tables.
 
-    Entry k is the default of mode k, unless it is marked as a *further* entry of some mode. The
-    result is the first further entry of the mode that serves the length and the root, and without
-    such an entry the default.
+    An entry is a program in these tables: a form of a mode for one root. Entry k is the default of
+    mode k, unless it is marked as a *further* entry of some mode. The result is the first further
+    entry of the mode that serves the length and the root, and without such an entry the default.
 
     Parameters
     ----------
@@ -312,7 +326,7 @@ def find_entry(
     leaf : Leaf
         The module with the members of `entry_members`.
     start : StructLayout
-        The layout of the conditions of an entry.
+        The bit layout of mode, root and least length of an entry.
     chosen : dict of str to Value
         The mode, length and root of the start.
     beyond : Value, optional

@@ -31,7 +31,9 @@ Code: TypeAlias = Callable[..., object]
 
 
 class PathStage(NamedTuple):
-    """The register or memory that holds a word, or a signal that controls it, after a clock edge.
+    """One stage on the path of a word: a register or memory that holds it after a clock edge.
+
+    A stage can also be a signal on the way to control the word, such as a read address.
 
     Parameters
     ----------
@@ -65,7 +67,10 @@ class PathStage(NamedTuple):
 
 @public
 def word_path(program: Program, origin: int, destination: int, flit: int = 0) -> list[PathStage]:
-    """Return the stages of a flit from the send memory of a node to the memory of its receiver.
+    """Return the path of a flit through the hardware, stage by stage.
+
+    It begins in the send memory of a node and ends in the memory of the receiver. A stage is a
+    register or memory that holds the flit.
 
     Parameters
     ----------
@@ -84,6 +89,8 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
 
     Examples
     --------
+    The cycles of the nine stages; the flit is stored in cycle 6.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="matching"))
     >>> [stage.cycle for stage in word_path(program, 0, 1)]
@@ -97,7 +104,7 @@ def word_path(program: Program, origin: int, destination: int, flit: int = 0) ->
 
 
 def stage_code(stages: list[PathStage]) -> dict[str, str]:
-    """Return the source code of the functions that build stages, by ``file:line``."""
+    """Return the source code that builds each stage: ``"file:line"`` -> text of the function."""
     root = Path(__file__).parents[2]
     found = {}
     for stage in stages:
@@ -109,10 +116,10 @@ def stage_code(stages: list[PathStage]) -> dict[str, str]:
 def _path_stages(
     program: Program, moments: list[Moment]
 ) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield cycle, description, node, port and code of each stage.
+    """Yield cycle, description, node, port and code of each stage on the path of a word.
 
-    The port is that of an out-port, or -1. `moments` are those of the word, in order of time, from
-    `follow_flit`.
+    The port is that of an out-port, or -1. The code is the function that builds the stage.
+    `moments` lists the steps of the word through the program in order of time, from `follow_flit`.
     """
     (_, _, sender, _), read = moments[:2]
     yield 0, f"the send memory of node {sender} has the word", sender, -1, add_memory
@@ -146,9 +153,9 @@ def _path_stages(
 
 
 def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield the stages of the address by which a node reads a word.
+    """Yield the stages of the address by which a node reads a word, as in `_path_stages`.
 
-    They begin in the sequencer, in the cycle `slot`, and end at the memory of the node.
+    The first is in the sequencer in cycle `slot`, the last is a register of node `node`.
     """
     given = slot + ADDRESS - DISTRIBUTION
     yield slot, "the sequencer shows the row of its slot", -1, -1, SlotCounters.add_counters
@@ -160,10 +167,10 @@ def _address_stages(slot: int, node: int) -> Iterator[tuple[int, str, int, int, 
 
 
 def _stage_behind_port(program: Program, moment: Moment) -> tuple[str, int, int, Code]:
-    """Return the stage behind an in-port: a register, or an operator with its register.
+    """Return the stage that holds a word behind an in-port: a register or an operator.
 
-    The stage has the word at `moment`. The result is a description, the node, -1 in place of an
-    out-port, and the code that builds the stage.
+    `moment` is the cycle and the register. The result is a description, the node, -1 in place of an
+    out-port, and the function that builds the stage.
     """
     _, holder, node, number = moment
     where = f"in-port {program.topology.port_names[number]} of node {node}"
@@ -181,7 +188,7 @@ def _out_port_name(program: Program, moment: Moment) -> str:
 
 
 def _has_multiplexer(program: Program, node: int, port: int) -> bool:
-    """Return True if an out-port of a node has a multiplexer, since it has several sources."""
+    """Return True if an out-port of a node selects among several words, by a multiplexer."""
     return len(_out_port_sources(program, node, port)) > 1
 
 
@@ -196,9 +203,9 @@ def _takes_early_result(program: Program, node: int, port: int) -> bool:
 
 
 def _out_port_sources(program: Program, node: int, port: int) -> IntArray:
-    """Return the numbers of the sources that an out-port of a node selects in any row.
+    """Return the numbers, in `Sources`, of the words that an out-port of a node selects in any row.
 
-    If the actions of a node depend on the root, sources are counted for all roots.
+    If the actions of a node depend on the root, words are counted for all roots.
     """
     settings = program.loop.selected_sources[:, :, port]
     own = settings if program.by_offset else settings[:, program.variant_of[node]]
@@ -206,7 +213,7 @@ def _out_port_sources(program: Program, node: int, port: int) -> IntArray:
 
 
 def _code_location(code: Any) -> tuple[str, str, int]:
-    """Return the qualified name, the file and the line of the function `code`."""
+    """Return the qualified name, the file and the first line of the function `code`."""
     root = Path(__file__).parents[2]
     file = Path(inspect.getsourcefile(code) or "").relative_to(root).as_posix()
     return code.__qualname__, file, inspect.getsourcelines(code)[1]

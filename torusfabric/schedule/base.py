@@ -147,9 +147,9 @@ class Schedule(ArrayFields, ABC):
 
     @property
     def in_shares(self) -> bool:
-        """True if a message is cut into N shares and each node completes the sum of one share.
+        """True if messages are cut into N shares, and each node completes the sum of one share.
 
-        See `MemoryLayout`.
+        This is the case only in reductions; see `MemoryLayout`.
         """
         return MemoryLayout(self.blocks).in_shares
 
@@ -162,9 +162,9 @@ class Schedule(ArrayFields, ABC):
     def sums_of_owner(self) -> int:
         """Number of sums that each node completes in a reduction without a root.
 
-        M in a reduce-scatter, and M / N in an all-reduce of M chunks.
+        The number is M in a reduce-scatter, and M / N in an all-reduce, with M chunks and N nodes.
         """
-        return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
+        return self.chunks if self.collective.personal else self.chunks // self.blocks.group_size
 
     @cached_property
     def layout(self) -> MemoryLayout:
@@ -259,7 +259,8 @@ class Rounds(Schedule):
 
     Examples
     --------
-    A broadcast from node 0 of a ring, in one round with circuits of one and two hops:
+    A broadcast from node 0 of a ring, in one round. Its circuits have one hop (by port 0, to node
+    1) and two hops (by port 1, over node 3 to node 2). The last node of a short path is repeated:
 
     >>> import numpy as np
     >>> import torusfabric as tf

@@ -26,9 +26,9 @@ MOST_BYTES = 2**31
 def whole_sum_id(key: IntArray) -> IntArray:
     """Return the numbers that stand for whole sums in a list of blocks, elementwise.
 
-    A sum is given by `key`, the block number of the contribution of origin 0. The result is below
-    0, so it differs from all block numbers. The same function gives `key` for such a number. These
-    numbers occur only while a file is written or read.
+    While a file is read or written, a number below 0 in a list of block numbers stands for all
+    contributions to a sum that the sender holds. A sum is given by its `key`, the block number of
+    the contribution of origin 0. The function also turns such a number back into the key.
     """
     return -1 - key
 
@@ -36,8 +36,8 @@ def whole_sum_id(key: IntArray) -> IntArray:
 class HeldBlocks:
     """The blocks that every node holds; in a reduction, the contributions to its partial sums.
 
-    A caller passes all rounds, in order, to `execute`, which returns them with their blocks
-    listed.
+    A caller passes all rounds, in order, to `execute`, which returns them with their blocks listed.
+    Why: the payload of a transfer may say only that it carries everything that the sender holds.
 
     Attributes
     ----------
@@ -51,6 +51,10 @@ class HeldBlocks:
 
     Examples
     --------
+    On a ring, each node sends everything that it holds to the next node, twice. First these are the
+    blocks 0, 1 and 2. Then node 0 sends the blocks 0 and 2, node 1 sends 0 and 1, and node 2 sends
+    1 and 2.
+
     >>> import numpy as np
     >>> import torusfabric as tf
     >>> ring = tf.Torus(3)
@@ -76,7 +80,7 @@ class HeldBlocks:
         self._arrived: dict[tuple[int, int, int], IntArray] = {}
 
     def execute(self, transfers: Transfers, whole: BoolArray | None = None) -> Transfers:
-        """Update `held` by one round.
+        """Move the blocks of one round, so that `held` is right for the next round.
 
         Parameters
         ----------
@@ -104,11 +108,11 @@ class HeldBlocks:
         return Transfers(transfers.source, transfers.hops, listed)
 
     def with_whole_sums(self, transfers: Transfers) -> Transfers | None:
-        """Return the transfers with each whole sum as one entry in place of its contributions.
+        """Return the transfers, in which one entry stands for all contributions to a sum.
 
-        A transfer carries a whole sum if it lists all contributions that its sender holds of the
-        sum. The result is None if a transfer carries only part of a sum, or if the payload does not
-        say which sums are carried.
+        This is possible if a transfer that lists some contributions to a sum lists all that its
+        sender holds. The entry is the `whole_sum_id` of the sum. The result is None if a transfer
+        carries only some of them, or if the payload does not say which sums are carried.
         """
         if isinstance(transfers.payload, Grouped):
             payload = transfers.payload
@@ -140,13 +144,13 @@ class HeldBlocks:
 
     @property
     def _contributions(self) -> BoolArray:
-        """The contributions that nodes hold, shape (nodes, origins, sums)."""
+        """True where a node holds a contribution to a sum, shape (nodes, origins, sums)."""
         return self.held.reshape(self.topology.nodes, self.blocks.group_size, self._sum_count)
 
     def _list_blocks(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
-        """Return the blocks that each transfer carries, whatever the class of its payload.
+        """Return the blocks that each transfer of a round carries, as a `Listed` payload.
 
-        `transfers` and `whole` are as in `execute`.
+        The payload of `transfers` may be of any class; `whole` is as in `execute`.
         """
         payload, source = transfers.payload, transfers.source
         lists: list[IntArray]
@@ -204,10 +208,11 @@ class HeldBlocks:
         return mine
 
     def _store_arrivals(self, transfers: Transfers, payload: KeptSums, listed: Listed) -> None:
-        """Store the contributions to each word that arrives, by node, in-port and chunk.
+        """Note the contributions to each word that arrives; a node may forward it later.
 
-        `transfers` are the transfers of the round. `listed` has the contributions to the word of
-        each transfer, whose payload is `payload`. A node may forward these words in later rounds.
+        In this schedule nodes keep their sums. `transfers` are those of the round, with the payload
+        `payload`, and `listed` has the contributions to the word of each transfer. The
+        contributions are stored by node, in-port and chunk.
         """
         target = transfers.walk(self.topology)[:, -1]
         last = transfers.hops[np.arange(len(transfers)), transfers.lengths - 1]

@@ -18,14 +18,14 @@ __all__ = ["SumParts", "sum_after"]
 
 
 class SumParts(NamedTuple):
-    """The sum of a node after a round, and the words of which it consists.
+    """The sum of a node after a round, and its parts: the old sum, or arriving words, or both.
 
     Parameters
     ----------
     contributions : int
         The contributions to the new sum, as bits.
     keeps : bool
-        True if the old sum is one of its parts.
+        True if the old sum is one of its parts, False if a word has replaced it.
     words : list of int
         The indices of the arriving words that are its other parts.
     """
@@ -38,8 +38,9 @@ class SumParts(NamedTuple):
 def sum_after(held: int, words: Sequence[int]) -> SumParts | None:
     """Return the sum of a node after the arrivals of a round; None if a word does not fit.
 
-    Words that replace the sum are applied before words that are added; within each kind, words with
-    fewer contributions come first.
+    A word that has all contributions of the sum replaces it. A word that has none of them is added
+    to the sum. A word that has only some of them does not fit. Words that replace the sum are
+    applied first; within each kind, words with fewer contributions come first.
 
     Parameters
     ----------

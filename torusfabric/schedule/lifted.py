@@ -35,6 +35,9 @@ class Lifted(Schedule):
 
     Examples
     --------
+    An all-gather in each of the three rows of a torus. The schedule of one row has 8 transfers in
+    each of its two steps, all rows together have 24.
+
     >>> import torusfabric as tf
     >>> schedule = tf.plan("3x4", "allgather@1", algorithm="hamiltonian")
     >>> schedule.part.topology, schedule.form, schedule.steps
@@ -49,7 +52,7 @@ class Lifted(Schedule):
 
     @classmethod
     def from_group(cls, part: Schedule, topology: Topology, collective: Collective) -> Self:
-        """Return the schedule of one group, lifted to all groups of a topology.
+        """Return the schedule by which all groups of a topology do the same as one group.
 
         Parameters
         ----------
@@ -120,7 +123,7 @@ def _lift_transfers(transfers: Transfers, groups: Groups) -> Transfers:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Masked(Schedule):
-    """A schedule that serves all nodes as roots at once, of which only one root is used.
+    """A schedule for one root, taken from a schedule that serves all nodes as roots at once.
 
     An all-to-all contains a scatter from every node, an all-gather contains a gather to every
     node, and an all-reduce contains a reduction to every node. If all nodes do the same in it, its
@@ -133,6 +136,9 @@ class Masked(Schedule):
 
     Examples
     --------
+    An all-to-all becomes a scatter from node 0. In its first step, 36 transfers carry blocks, of
+    which four are blocks of node 0.
+
     >>> import torusfabric as tf
     >>> exchange = tf.plan("3x3", "alltoall")
     >>> scatter = Masked.for_root(exchange, tf.Collective("scatter", root=0))
@@ -148,10 +154,12 @@ class Masked(Schedule):
 
     @classmethod
     def for_root(cls, whole: Pattern | Table, collective: Collective) -> Self:
-        """Return the schedule of a collective with a root, given that for all roots, `whole`.
+        """Return the schedule of a collective with a root, made from one that serves all roots.
 
         Parameters
         ----------
+        whole : Pattern or Table
+            The schedule that serves all roots, such as an all-to-all for a scatter.
         collective : Collective
             The collective with its root.
         """
@@ -177,9 +185,10 @@ class Masked(Schedule):
         return map(self._select_root, self.whole.rounds())
 
     def _select_root(self, transfers: Transfers) -> Transfers:
-        """Return the transfers with blocks of the root, with block numbers of the scatter.
+        """Return the transfers of a round that carry blocks of the root.
 
-        `transfers` are those of a round of the all-to-all.
+        `transfers` are all transfers of this round of the all-to-all. The result has the block
+        numbers of the scatter.
         """
         origin = self.whole.blocks.origin(transfers.listed.ids)
         mine = transfers.of(origin == self.collective.root)

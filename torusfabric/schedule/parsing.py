@@ -61,7 +61,11 @@ def parse_schedule(data: Any) -> Rounds:
     check_rounds(len(data["rounds"]))
     topology = _parse_topology(data["topology"])
     entry = data["collective"]
-    optional = {"root": entry.get("root"), "axes": entry.get("axes")}
+    optional = {
+        "root": entry.get("root"),
+        "axes": entry.get("axes"),
+        "groups": entry.get("groups", ()),
+    }
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
     )
@@ -123,9 +127,9 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    In some rounds, some transfers carry "all" and others list their blocks, or transfers carry
-    whole sums. The blocks that nodes hold are then followed from round to round, to list these
-    blocks.
+    Transfers of a file may name their blocks as "all", or as whole sums (all contributions to a sum
+    that the sender holds). Where other transfers of the round list their blocks, these are listed,
+    too. For this, the blocks that nodes hold are followed from round to round.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
@@ -162,7 +166,7 @@ class _RoundParser:
     entries : object
         The JSON value of the round.
     known : dict
-        Cache of the out-ports of paths, shared by all rounds.
+        The out-ports along each path that has been parsed before, shared by all rounds.
     """
 
     def __init__(self, topology: Topology, number: int, entries: Any, known: KnownPaths) -> None:
@@ -172,11 +176,11 @@ class _RoundParser:
             raise AssertionError("the schema accepts what is not well formed")
 
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
-        """Return the transfers of the round, and the argument `whole` of `HeldBlocks.execute`.
+        """Return the transfers of the round, and a mask of those whose blocks must still be listed.
 
-        `whole` is a mask of the transfers that carry all that their sender holds, although the
-        payload lists blocks. It is None if all transfers list their blocks, or if all carry
-        everything.
+        The mask is the argument `whole` of `HeldBlocks.execute`: True for a transfer that carries
+        all that its sender holds, although the payload of the round lists blocks. It is None if
+        nothing must be listed: all transfers list their blocks, or all carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):
@@ -199,7 +203,10 @@ class _RoundParser:
         return InputError(json_location(["rounds", self.number, transfer]) + rest)
 
     def _parse_hops(self) -> tuple[Ints, Ints]:
-        """Return the senders and the out-ports of all paths, as in `Transfers`."""
+        """Return two arrays: the sender of each transfer, and the out-ports along its path.
+
+        The second has the shape (transfers, longest path), with -1 past the end of a path.
+        """
         ports = []
         for transfer, entry in enumerate(self.entries):
             way = tuple(entry["path"]), tuple(entry.get("via", ()))
@@ -264,9 +271,10 @@ class _RoundParser:
         return port
 
     def _parse_sums(self, blocks: Blocks) -> KeptSums:
-        """Return the payload of the round, if nodes keep their sums in this schedule.
+        """Return the sums that transfers carry, in a schedule whose nodes keep their sums.
 
-        `blocks` are the blocks of the collective, of which the number of chunks is needed.
+        `blocks` are the blocks of the collective. They give the number of chunks, for the check of
+        the entries.
         """
         chunk, passed = np.full((2, len(self.entries)), -1)
         for transfer, entry in enumerate(self.entries):
@@ -282,12 +290,14 @@ class _RoundParser:
         return KeptSums(chunk, passed)
 
     def _parse_block_ids(self, blocks: Blocks, lists: list[list[list[Any]]]) -> Ints:
-        """Return the block numbers of all lists, concatenated.
+        """Return the numbers of all blocks in `lists`, as one array in the same order.
 
-        ``lists[k]`` has the blocks of transfer k as entries of the file. All blocks are checked at
-        once, with numpy. If one is invalid, a loop finds it and raises the error.
+        ``lists[k]`` has the blocks of transfer k as they are written in a file, such as ``[3, 0]``
+        for origin 3 and chunk 0. All blocks are checked at once, with numpy. If one is invalid, a
+        loop finds it and raises the error.
         """
-        size = 3 if blocks.collective.personal else 2
+        names, limit = blocks.entry_limits
+        size = len(names)
         given = list(chain.from_iterable(lists))
         every = np.array([block[0] == EVERY_ORIGIN for block in given], np.bool_)
         able = blocks.collective.reducing or not every.any()
@@ -300,13 +310,9 @@ class _RoundParser:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
                 columns = np.array(entries, object).reshape(-1, size)
-            limit = np.array(
-                [blocks.group_size, *[blocks.messages_per_origin] * (size - 2), blocks.chunks]
-            )
-            origin, chunk = columns[:, 0], columns[:, -1]
-            rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
-            if rooted and (columns < limit).all():
-                ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
+            rooted = not blocks.single_origin or (columns[:, 0] == blocks.collective.root).all()
+            if rooted and (columns < np.array(limit)).all():
+                ids: Ints = blocks.encode(**dict(zip(names, columns.T, strict=True)))
                 return np.where(every, whole_sum_id(ids), ids)
         parsed = iter(entries)
         for transfer, payload in enumerate(lists):
@@ -341,7 +347,7 @@ def _is_well_formed(entries: Any) -> bool:
             return False
     lists = [e["blocks"] for e in entries if e.get("blocks", "all") != "all"]
     named = list(chain.from_iterable(lists))
-    if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
+    if not {list}.issuperset(map(type, named)) or not {2, 3, 4}.issuperset(map(len, named)):
         return False
     origins = (block[0] for block in named if block[0] != EVERY_ORIGIN)
     others = chain.from_iterable(block[1:] for block in named)

@@ -47,7 +47,7 @@ class Pattern(Schedule):
     feed : ndarray of int16, shape (nodes, ports)
         The in-port that feeds each out-port, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
-        The chunk that each out-port carries in step 1, -1 for none.
+        The chunk of the node's own message that each out-port carries in step 1, -1 for none.
 
     Examples
     --------
@@ -117,9 +117,8 @@ class SumPattern(Schedule):
     feed : ndarray of int16, shape (nodes, ports)
         The in-port whose sums each out-port forwards, -1 for none.
     inject : ndarray of int, shape (nodes, ports)
-        The first of the `turns` chunks whose sums each out-port carries, -1 for none. In an
-        all-reduce, chunks are counted within the share of the message that the owner of the sum
-        completes.
+        The first of the `turns` chunks that each out-port carries, -1 for none. In an all-reduce,
+        chunks are counted within the share of the message that the owner of the sum completes.
     turns : int
         Number of chunks that share each cycle.
 
@@ -171,7 +170,8 @@ class SumPattern(Schedule):
     def along(self) -> tuple[IntArray, IntArray]:
         """The directed cycles along which the sums travel, in the order of their chunks.
 
-        The pattern must have passed its check.
+        It may be read only for a pattern in which they are cycles through all nodes, as the checker
+        demands.
 
         Returns
         -------
@@ -225,9 +225,12 @@ class SumPattern(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """The flows of a pattern, see the beginning of this module.
+    """The flows of a pattern: the cycles and chains of arcs along which blocks travel.
 
-    An example of feeders, a cycle with a branch::
+    In a pattern, the words on an arc always come from the same arc, its *feeder*. Following feeders
+    backwards ends in a cycle of arcs, or at an arc without feeder. All arcs that lead back to the
+    same cycle form one flow, on which blocks circulate. Arcs that lead back to an arc without
+    feeder form a chain, another kind of flow, on which blocks run dry. A cycle with a branch::
 
         a -> b -> c -> (a)     cycle of length 3: a, b, c have index 0, 1, 2 and tail 0
                   |
@@ -280,9 +283,9 @@ class Flows:
 
     @classmethod
     def from_pattern(cls, pattern: Pattern | SumPattern) -> Self:
-        """Follow the feeders of all out-arcs of a pattern.
+        """Return the flows (cycles and chains of arcs) along which the blocks of a pattern travel.
 
-        The result has the flows that carry injected blocks.
+        Flows into which no node sends a block of its own are left out.
 
         Parameters
         ----------
@@ -320,9 +323,9 @@ class Flows:
 
 @dataclass
 class _FlowArcs:
-    """The fields of `Flows` for each arc, while flows are found.
+    """The fields of `Flows` with an entry for each arc, filled in while flows are found.
 
-    A flow is named by the lowest arc of its cycle, or by the last arc of its chain.
+    In `flow`, a flow is named by the lowest arc of its cycle, or by the last arc of its chain.
     """
 
     flow: list[int]
@@ -332,19 +335,21 @@ class _FlowArcs:
 
 
 def _find_cycles(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
-    """Find the cycles; write their arcs, and those of the branches off them, into `arcs`.
+    """Find all cycles of arcs, and write their arcs and the branches off them into `arcs`.
 
-    The index of each arc of a chain is written, too.
+    For arcs of chains, which do not lead back to a cycle, only the position is written.
 
     Parameters
     ----------
     feeder : list of int
-        The feeder of each arc; the arc itself if it has none.
+        For each arc, the arc from which its words come; the arc itself if there is none.
+    arcs : _FlowArcs
+        The fields to fill, with an entry for each arc.
 
     Returns
     -------
     dict of int to list of int
-        The arcs along each cycle, from its lowest arc on, by the name of the flow.
+        For each cycle, named by its lowest arc: its arcs in order, from the lowest on.
     """
     along: dict[int, list[int]] = {}
     seen = [False] * len(feeder)
@@ -372,12 +377,11 @@ def _find_cycles(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
 
 
 def _find_chains(feeder: list[int], arcs: _FlowArcs) -> dict[int, list[int]]:
-    """Write the arcs of chains into `arcs`, and return the arcs along each chain by its name.
+    """Write the arcs of chains into `arcs`, and return the arcs along each chain: {last arc: arcs}.
 
-    The name of a chain is its last arc. `feeder` is as in `_find_cycles`.
-
-    At a branch, the chain continues with the lowest arc that the branching arc feeds; the other
-    arcs begin flows of their own that repeat the common part.
+    A chain begins at an arc without feeder. At a branch, it continues with the lowest arc that the
+    branching arc feeds. The other arcs there begin chains of their own, which repeat the common
+    part. `feeder` is as in `_find_cycles`, which must have been called before.
     """
     along: dict[int, list[int]] = {}
     chained = [arc for arc, flow in enumerate(arcs.flow) if flow < 0]

@@ -31,7 +31,8 @@ class Send:
     labels : ndarray of int, shape (senders,)
         The labels of the senders, all different.
     runs : tuple of (int, int)
-        The path as runs of hops in one direction: pairs (out-port, number of hops).
+        The path as runs of hops in one direction: pairs (out-port, number of hops). With ``((0, 3),
+        (2, 1))`` it has three hops by port 0, then one by port 2.
     group : ndarray of int, shape (senders,), or None
         For each entry of `labels`, the number of the set of blocks that these senders send (see
         `QuotientRound`). None if they send all blocks that they hold.
@@ -78,7 +79,8 @@ class Quotient(Schedule):
 
     The label of a node is the sum over all axes of weight times coordinate, modulo `modulus`. On
     each axis, weight times side must be a multiple of `modulus`, so that going once round the axis
-    does not change the label.
+    does not change the label. With weights (1, 2) and modulus 6 on 6x6, the node in row r and
+    column c has the label r + 2 c modulo 6.
 
     Parameters
     ----------
@@ -121,7 +123,10 @@ class Quotient(Schedule):
         return order.reshape(self.modulus, -1)
 
     def port_weight(self, port: int) -> int:
-        """Return the difference between the labels of the neighbour at an out-port and the node."""
+        """Return the number by which the label of the neighbour at a port exceeds that of the node.
+
+        The difference is the same at all nodes, modulo `modulus`.
+        """
         return self.weights[port // 2] * (1 if port % 2 == 0 else -1)
 
     def port_feeds(self) -> IntArray:
@@ -130,7 +135,8 @@ class Quotient(Schedule):
         Returns
         -------
         ndarray of int8, shape (rounds, modulus, ports)
-            An in-port, ``ports`` for the node's own message, or -1 for an idle port.
+            The number of an in-port. The number of ports stands for the node's own message, and -1
+            for an idle out-port.
         """
         topology = self.topology
         feeds = np.full((len(self.quotient_rounds), self.modulus, topology.ports), -1, np.int8)

@@ -55,6 +55,9 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
 
     Examples
     --------
+    On the torus 2x2, nodes 1 and 2 send their sums by port 1, and node 3 by port 3; node 0 is the
+    root. On a ring of three, node 1 is the root of an all-reduce.
+
     >>> import torusfabric as tf
     >>> find_sum_trees(tf.plan("2x2", "reduce", algorithm="spanning-tree")).up[0].tolist()
     [-1, 1, 1, 3]
@@ -63,6 +66,7 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
     """
     collective = schedule.collective
     reduction = collective.reducing and not collective.personal and collective.axes is None
+    reduction = reduction and not collective.members
     store = schedule.switching == Switching.STORE_AND_FORWARD
     if not (reduction and store and isinstance(schedule, Rounds) and schedule.transfers):
         return None
@@ -103,7 +107,7 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
 
 
 def _transfer_chunks(schedule: Schedule, transfers: Transfers) -> IntArray | None:
-    """Return the chunk of each of `transfers`; None if any transfer carries several chunks."""
+    """Return the chunk that each transfer carries; None if any transfer carries several chunks."""
     blocks, payload = schedule.blocks, transfers.payload
     match payload:
         case Grouped(group=group, wanted=wanted):

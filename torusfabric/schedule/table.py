@@ -136,10 +136,10 @@ class Table(Schedule):
     def goal(self, origin: IntArray, destination: IntArray) -> IntArray:
         """Return the destination nodes of blocks, elementwise.
 
-        `origin` are the origins of the blocks, and `destination` are entries of the field of that
-        name: offsets from origin to destination.
-
-        In an exchange with listed offsets, this is the number of the offset, unchanged.
+        The array `origin` has the origins of the blocks. The array `destination` has entries of the
+        field with this name: the offsets from origin to destination, which are added to the
+        origins. In an exchange with listed offsets, these entries are numbers of offsets, and are
+        returned unchanged.
         """
         if self.collective.local:
             return np.broadcast_arrays(origin, destination)[1]
@@ -152,12 +152,13 @@ class Table(Schedule):
         owner: IntArray,
         parts: dict[tuple[int, int], IntArray],
     ) -> Listed:
-        """Return the contributions in the sums that nodes send in a step, and update `parts`.
+        """Return the contributions in all sums that nodes send in a step, and update `parts`.
 
-        `ports` are the ports in use. `owner`, shape (nodes, ports in use), has the owner of each
-        sum that is sent. ``parts[offset, chunk]`` lists the contributions in the partial sum at
-        this offset from its owner, as offsets from the owner. A missing key means that the sum
-        consists of the node's own contribution alone.
+        A node sends a partial or complete sum by each of `ports`, the ports in use. `owner`, shape
+        (nodes, ports in use), has the owner of each sum, the node that completes it. All nodes do
+        the same, so ``parts[offset, chunk]`` lists the contributions in the partial sum at any node
+        at this offset from the owner, as offsets from the owner. A missing key means the node's own
+        contribution alone.
         """
         topology, blocks = self.topology, self.blocks
         complete = np.arange(topology.nodes)

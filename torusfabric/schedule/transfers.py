@@ -156,7 +156,7 @@ class Transfers(ArrayFields):
 
     Examples
     --------
-    In a broadcast on a ring, the root sends all that it holds in both directions:
+    In a broadcast on a ring, the root sends all that it holds in both directions, to nodes 1 and 4:
 
     >>> import torusfabric as tf
     >>> both = tf.Transfers(np.array([0, 0]), np.array([[0], [1]]))
@@ -212,9 +212,9 @@ class Transfers(ArrayFields):
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:
-        """Return the same transfers from the senders `source`, by other ports.
+        """Return the same transfers with other senders, and with other ports along their paths.
 
-        ``port[p]`` replaces port p.
+        Transfer k starts at ``source[k]``. Each hop by port p becomes a hop by ``port[p]``.
         """
         port, payload = np.append(port, -1).astype(np.int16), self.payload
         if isinstance(payload, KeptSums):

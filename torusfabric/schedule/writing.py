@@ -70,10 +70,10 @@ def file_lines(
 
 
 def _count_listed(rounds: Iterable[Transfers], blocks: Blocks) -> int:
-    """Return the number of blocks or contributions that the transfers of all `rounds` list.
+    """Return the number of blocks that a file would list for all transfers of all `rounds`.
 
-    For transfers with a `Grouped` payload, an upper limit is counted. `blocks` are the blocks of
-    the schedule.
+    In a reduction these are contributions. For transfers with a `Grouped` payload, an upper limit
+    is counted. `blocks` are the blocks of the schedule.
     """
     count = 0
     for payload in (transfers.payload for transfers in rounds):
@@ -107,9 +107,10 @@ def _transfer_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, An
 
 
 def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any]]:
-    """Return the part of each transfer's entry in a file that says which data it carries.
+    """Return, for each transfer of a round, the entries of a file that say which data it carries.
 
-    This is the key ``blocks``, or for a kept sum ``sum``. `transfers` are those of one round.
+    The result is ``{"blocks": ..}``, or ``{"sum": chunk}`` where nodes keep their sums. `blocks`
+    are the blocks of the schedule.
     """
     payload, ports = transfers.payload, blocks.groups.topology.port_names
     if isinstance(payload, KeptSums):
@@ -122,9 +123,7 @@ def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any
     assert isinstance(payload, Listed), "blocks of groups are listed first"
     whole = payload.ids < 0  # whole sums, see `whole_sum_id`
     ids = np.where(whole, whole_sum_id(payload.ids), payload.ids)
-    columns = [blocks.origin(ids), blocks.chunk(ids)]
-    if blocks.collective.personal:
-        columns.insert(1, blocks.destination(ids))
+    columns = blocks.entry_columns(ids)
     names, cuts = np.stack(columns, axis=1).tolist(), np.asarray(payload.indptr).tolist()
     for place in np.flatnonzero(whole).tolist():
         names[place][0] = EVERY_ORIGIN

@@ -70,12 +70,18 @@ class Comparison(NamedTuple):
 
 
 def total_words(compared: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the report entries `words_checked`, `words_wrong` and `first_wrong` for all runs.
+    """Add up the results of several runs.
 
     Parameters
     ----------
     compared : sequence of Comparison
         Result of `compare_run` for each run.
+
+    Returns
+    -------
+    dict
+        Three entries of a simulation report: ``words_checked`` and ``words_wrong`` for all runs
+        together, and ``first_wrong`` of the first run that has a wrong word.
     """
     return {
         "words_checked": sum(found.words_checked for found in compared),

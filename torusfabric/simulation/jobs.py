@@ -35,11 +35,14 @@ FEW_LENGTHS = 5
 def default_jobs(program: Program) -> tuple[Job, ...]:
     """Return jobs that cover every mode and operator, a few roots, and a few message lengths.
 
-    The lengths are spread evenly from one flit to the maximum. A mode with several forms adds the
-    last length of each form and the first length of the next form.
+    The lengths are spread evenly from one flit to the maximum. In a mode with several forms, the
+    last length of each form and the first length of the next form are added, because the schedule
+    changes between them.
 
     Examples
     --------
+    The fabric leaves only the length open:
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3", "allgather"), max_flits=12)
     >>> [job.length for job in default_jobs(program)]
@@ -63,7 +66,9 @@ def default_jobs(program: Program) -> tuple[Job, ...]:
 
 
 def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
-    """Return `count` jobs with a random value for every choice that the fabric leaves.
+    """Return `count` jobs with random values for all choices that are open.
+
+    A choice, such as the length, is open if the fabric was built for several values of it.
 
     Parameters
     ----------
@@ -195,6 +200,8 @@ def complete_job(fabric: Fabric, job: Job) -> Job:
 
     Examples
     --------
+    The job leaves the length open, so it becomes the longest one:
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather"), max_flits=12))
     >>> complete_job(fabric, Job()).length
@@ -217,8 +224,8 @@ def check_jobs(fabric: Fabric, jobs: Sequence[Job]) -> None:
     Raises
     ------
     InputError
-        If there are no jobs; if a job makes a choice that the fabric does not leave; or if a choice
-        is out of the range that the fabric was built for.
+        If there are no jobs; if a job sets a choice, such as the length, of which the fabric has a
+        single value; or if a value is out of the range that the fabric was built for.
     """
     if not jobs:
         raise InputError("Jobs must be at least one; leave jobs out for the usual ones")

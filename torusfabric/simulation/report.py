@@ -27,7 +27,10 @@ __all__ = ["JobChoice", "JobReport", "SimulationReport", "SimulationSummary", "j
 
 
 def job_choices(program: Program, job: Job) -> dict[str, Any]:
-    """Return the entries of `JobChoice` as a dict; None in a job is replaced by the default."""
+    """Return the choices of a run as a dict with the keys of `JobChoice`: mode, length and so on.
+
+    Where the job has None, the dict has the value that the run takes by default.
+    """
     number = job.mode or 0
     mode = program.modes[number]
     collective = mode.schedule.collective
@@ -73,7 +76,7 @@ class JobReport(JobChoice):
         Measured clock edges from the start pulse to done; -1 if they differ from the cycle counter
         of the fabric.
     predicted_cycles : int
-        Planned clock edges.
+        Clock edges that the program predicts for the run.
     words_checked, words_wrong : int
         Words compared in the run, and how many of them differ.
     """
@@ -124,9 +127,9 @@ class SimulationSummary:
     rounds, bound : int
         Rounds of the schedule, and the lower bound on rounds; summed over the modes.
     cycles, predicted_cycles : int
-        Clock edges from the start pulse to done, measured and planned, summed over the runs. In a
-        `SimulationReport` whose runs are all alike, they are those of one run; `cycles` is -1 if
-        two measurements of alike runs differ.
+        Clock edges from the start pulse to done, measured and planned, summed over the runs. If all
+        runs of a `SimulationReport` have the same mode, length, root and operator, both numbers are
+        those of one run; `cycles` is then -1 if two runs took different numbers of edges.
     words_checked, words_wrong : int
         Words compared, and how many of them differ; summed over all runs.
     seconds : float
@@ -152,7 +155,12 @@ class SimulationSummary:
 
 
 def program_facts(program: Program) -> dict[str, Any]:
-    """Return those entries of a `SimulationSummary` that follow from the program alone."""
+    """Return the entries of a report that follow from the program, without a simulation.
+
+    The result is a dict whose keys are parameters of `SimulationSummary`: ``topology``,
+    ``collective``, ``algorithm``, ``operator``, ``switching``, ``nodes``, ``flits``, ``rounds`` and
+    ``bound``.
+    """
     schedules = [mode.schedule for mode in program.modes]
     return {
         "topology": str(program.topology),
@@ -237,7 +245,7 @@ class SimulationReport(SimulationSummary):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data."""
+        """Return the report as a dict that JSON can hold."""
         plain = asdict(self)
         del plain["cycle_costs"]
         plain |= {"origins": self.origins.to_json(), "passed": self.passed}
@@ -258,9 +266,9 @@ def mean_throughput(fabric: Fabric, cycles: int, flits: int) -> float:
     Parameters
     ----------
     cycles : int
-        Clock cycles of the runs, added up.
+        Clock cycles of all runs together.
     flits : int
-        Flits per message of the runs, added up.
+        Flits per message, added up over all runs.
     """
     layout, nodes = fabric.program.layout, int(fabric.nodes)
     collective, receivers = layout.blocks.collective, layout.receiving_nodes

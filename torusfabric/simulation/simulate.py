@@ -123,7 +123,6 @@ def simulate(
 
 
 def _repeat_jobs(jobs: tuple[Job, ...], repeat: int) -> tuple[Job, ...]:
-    """Return the list of jobs `repeat` times, one list after another."""
     require_result_memory("repeat", len(jobs) * repeat)
     return jobs * repeat
 
@@ -205,9 +204,9 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if each run of a program chooses its length or operator.
+    """Return True if the length or the operator is chosen at the start of each run of a program.
 
-    Runs then differ in cycles or words, so that the report has an entry for each run.
+    Such runs differ in cycles or words, so that the report needs an entry for each run.
     """
     return not {"length", "operation"}.isdisjoint(RunChoices.from_program(program).sampled_inputs)
 
@@ -223,6 +222,8 @@ def predicted_entries(program: Program) -> dict[str, Any]:
 
     Examples
     --------
+    The predicted cycles are those of a simulation:
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allreduce"), flits=9)
     >>> predicted_entries(program)["cycles"] == tf.simulate(tf.Fabric(program, width=16)).cycles

@@ -19,6 +19,7 @@ PATIENCE = 10
 def run_on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None, None]:
     """Compute points on a Dask cluster, and yield rows as they are done.
 
+    A point is a step of a sweep with a value for each axis; its row is the point with its result.
     If a worker is lost, another worker computes its point. A row is fetched as soon as it is done,
     and then released. Why: Dask computes a row that is not released again if its worker is lost.
 

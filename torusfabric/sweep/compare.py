@@ -81,7 +81,7 @@ class HardwareSettings:
         return self.max_flits or self.flits
 
     def compile_program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
-        """Return the program of a schedule, or of several schedules in one fabric.
+        """Compile one schedule, or several schedules for the modes of one fabric.
 
         Parameters
         ----------
@@ -96,9 +96,10 @@ class HardwareSettings:
         )
 
     def fabric_costs(self, program: Program) -> dict[str, Any]:
-        """Return the costs of the fabric of a program, by the keys of `COSTS`.
+        """Build the fabric of a program, and return its costs, such as ``memory_bits``.
 
-        Empty without a target if the extra ``hardware`` is not installed.
+        The keys are in `COSTS`. LUTs and flip-flops need a target. Without a target, and without
+        the extra ``hardware``, the result is empty.
 
         Raises
         ------
@@ -118,9 +119,9 @@ class HardwareSettings:
         }
 
     def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
-        """Compile schedules and measure their hardware; return a part of an entry.
+        """Compile schedules and measure their hardware; return cycles and costs.
 
-        Its keys are ``cycles`` (a number for each mode), ``inputs`` (inputs of all crossbars
+        The keys are ``cycles`` (a number for each mode), ``inputs`` (inputs of all crossbars
         together), and those of `COSTS`. If the schedules cannot be compiled or built, ``cycles``
         and ``inputs`` are None and ``reason`` is the error.
         """
@@ -299,10 +300,10 @@ def compare_fabrics(
 
 
 def _schedule_choices(plans: list[list[Schedule]]) -> Iterator[list[Schedule]]:
-    """Yield lists of schedules, one schedule for each mode, of the fabrics to compare.
+    """Yield the schedules of each fabric to compare, as a list with one schedule for each mode.
 
     `plans` has, for each mode, its schedules, the preferred one first. The first list has the
-    preferred schedules; in each further list one mode has another schedule.
+    preferred schedules. In each further list one mode has another schedule.
     """
     best = [group[0] for group in plans]
     yield best

@@ -47,6 +47,7 @@ def check_job_count(jobs: int) -> None:
 def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None, None]:
     """Compute points in processes of this machine, and yield rows as they are done.
 
+    A point is a step of a sweep with a value for each axis; its row is the point with its result.
     If a process dies, all points that were being computed are suspects. They are computed again,
     one at a time. A point whose process dies again has failed.
 
@@ -98,7 +99,7 @@ def run_on_cores(points: Iterable[Point], jobs: int = 2) -> Generator[Row, None,
 
 
 def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
-    """Yield lists of points, each to be computed by one process in turn.
+    """Yield lists of points of a sweep; one process computes the points of a list in turn.
 
     Points of the step ``cycles`` that differ only in width or length are in one list, because they
     share a schedule, which the process caches. Any other list has a single point.
@@ -115,8 +116,9 @@ def _batch_points(points: Iterable[Point]) -> Iterator[list[Point]]:
 
 
 def _compute_batch(points: list[Point], plans: Sequence[bytes] | None) -> list[Row]:
-    """Compute the rows of the points in a list of `_batch_points`, one after another.
+    """Compute the rows of some points, one after another, in a worker process.
 
+    A point is a step of a sweep with a value for each axis; its row is the point with its result.
     `plans` are the contents of their schedule files; without `plans`, the files are read.
     """
     return [compute_row(point, plans) for point in points]
@@ -156,7 +158,7 @@ def _process_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin_worker(folder: str) -> None:
-    """Initialize a worker: change to a folder, and end this process with its parent.
+    """Prepare a worker process: change to a folder, and end this process with its parent.
 
     A thread waits for the end of the parent, then ends this process and its tools.
     """

@@ -50,6 +50,8 @@ def fault_costs(
 
     Examples
     --------
+    With a broken link, the all-gather takes three rounds in place of two.
+
     >>> from torusfabric.planning import make_selection
     >>> from torusfabric.sweep.compare import HardwareSettings
     >>> found = fault_costs(make_selection("3x3!0:+0", "allgather"), HardwareSettings(flits=2))
@@ -84,7 +86,7 @@ def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
 def _network_cost(
     selection: Selection, network: Topology, hardware: HardwareSettings
 ) -> dict[str, Any]:
-    """Plan the collective on a network and compile it; return the entry of `fault_costs`.
+    """Plan and compile the collective on one network; return its entry of `fault_costs`.
 
     The algorithm of `selection` is used if it is suitable for this network. `hardware` has the
     length of a message, and the device if the LUTs come from synthesis.
@@ -110,9 +112,9 @@ def _network_cost(
 
 
 def _collective_on_network(selection: Selection, network: Topology) -> Collective:
-    """Return the collective of `selection` with the same root node on another network.
+    """Return the collective of `selection` for another network, with the same node as its root.
 
-    A broken node shifts the numbers of the nodes after it, so the root may have another number.
+    The root may have another number there, because node numbers leave out broken nodes.
     """
     collective, faulty = selection.collective, selection.topology
     if collective.root is None or collective.axes is not None:

@@ -81,9 +81,10 @@ SAMPLE_RATIO = 8
 
 
 class SimulationChoice(Enum):
-    """Choice of the simulations to run: all, a sample, or none.
+    """Choice of the simulations that a sweep runs: all, a sample, or none.
 
-    Every simulation that is not run becomes a point of the step ``cycles``.
+    For a simulation that is left out, the cycles are taken from the compiled program (step
+    ``cycles``).
     """
 
     ALL = "all"
@@ -93,18 +94,18 @@ class SimulationChoice(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of the grid: a list in the description of a sweep.
+    """An axis of the grid of a sweep: a list in its description, such as that of the widths.
 
     Parameters
     ----------
     name : str
-        Key of the axis in a point and in a row.
+        Key of the axis in a point (a step, with a value of each axis) and in its row of results.
     entry : type
         Type of the values.
     default : list, optional
         Values if the description has no such list; None if the list is required.
     steps : tuple of str
-        Steps to which the axis matters.
+        Steps (plan, cycles, simulate, synth) whose result depends on the axis.
     planned : bool
         True if the axis is an input of planning. With schedule files, such an axis is an error.
     """
@@ -135,7 +136,7 @@ AXES = {
 
 
 def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]:
-    """Read and check the description of a sweep.
+    """Read and check the description of a sweep, which plans, simulates or synthesizes fabrics.
 
     Parameters
     ----------
@@ -147,7 +148,8 @@ def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]
     Returns
     -------
     dict
-        The grid: all keys that a description may have, with defaults filled in.
+        The grid: all keys that a description may have, with defaults filled in. Most of them are
+        lists of values, such as ``widths``.
 
     Raises
     ------
@@ -185,11 +187,11 @@ def read_sweep(path: str | Path, *, plans: Sequence[str] = ()) -> dict[str, Any]
 
 
 def _check_integers(value: Any, name: str = "") -> None:
-    """Raise an error for an integer of more than 64 bits, which TOML does not have.
+    """Raise an error for an integer of more than 64 bits in a description of a sweep.
 
-    Lists and tables are searched. The message contains `name`, or the outermost key inside `value`.
-
-    Why: Python refuses to convert very long integers to text, as error messages would.
+    Lists and tables in `value` are searched. The message contains `name`, or the outermost key
+    inside `value`. Why: TOML has no such integers, and Python refuses to convert very long ones to
+    text, as later error messages would.
     """
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
@@ -199,10 +201,11 @@ def _check_integers(value: Any, name: str = "") -> None:
 
 
 def _parse_grid(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the grid that a description gives: the list ``steps``, and a list for each axis.
+    """Return the grid of a sweep: the list ``steps``, and a list of values for each axis.
 
-    `given` has the keys of the TOML file, and the schedule files of ``--plan``. The list of an axis
-    that matters to none of the steps may be empty.
+    An axis is, for example, ``topologies`` or ``widths``. `given` has the keys of the TOML file,
+    and the schedule files of ``--plan``. The list of an axis that matters to none of the steps may
+    be empty.
     """
     grid: dict[str, Any] = {"steps": _parse_list(given, "steps", str, ["plan"])}
     for step in grid["steps"]:
@@ -246,9 +249,9 @@ def _parse_list(
 
 
 def _check_names(grid: dict[str, Any]) -> None:
-    """Raise an error for a misspelt name before any work starts.
+    """Raise an error for a misspelt name, such as an unknown algorithm, before any work starts.
 
-    `grid` has the list of each axis, as `_parse_grid` returns it.
+    `grid` has the list of values of each axis, as `_parse_grid` returns it.
     """
     topologies = [parse_topology(name) for name in grid["topologies"]]
     for latency in grid["link_latencies"]:
@@ -290,6 +293,9 @@ def grid_points(
 ) -> list[Point]:
     """Return all points of a grid, each once.
 
+    A point is one step (plan, cycles, simulate or synth) with a value for each axis that matters to
+    it, such as ``{"step": "plan", "topology": "4x4", "collective": "allgather", ..}``.
+
     Parameters
     ----------
     grid : dict
@@ -315,10 +321,10 @@ def grid_points(
 
 @cache
 def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
-    """Return the part of a point with random faults.
+    """Return two entries of a point: a network with random broken links, and their seed.
 
-    It has the text of the topology with `faults` random broken links, and the seed of the random
-    choice.
+    For example ``{"topology": "4x4!0:+0", "seed": 2}``, for 1 as `faults`. `topology` is the
+    network without these faults.
     """
     return {
         "topology": str(break_random_links(parse_topology(topology), faults, seed)),
@@ -327,11 +333,12 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 
 
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
-    """Return the points by their keys, with the step ``cycles`` for simulations outside the sample.
+    """Return the points of a sweep by their keys, with simulations only in the sample.
 
-    `simulated` says if all points of the step ``simulate`` are simulated, a sample, or none. The
-    key of a point decides if the point is in the sample. Why: if the user adds values to the grid,
-    the sample keeps its points.
+    A point is a step with a value for each axis. Points of the step ``simulate`` outside of the
+    sample get the step ``cycles``, which takes the cycles from the compiled program. `simulated`
+    says if the sample has all simulations, some, or none. The key of a point decides if the point
+    is in the sample. Why: if the user adds values to the grid, the sample keeps its points.
     """
     if simulated is SimulationChoice.ALL:
         return points
@@ -349,9 +356,10 @@ def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -
 
 
 def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
-    """Yield the points of a step: all combinations of the axes that matter to this step.
+    """Yield the points of a step: all combinations of the values of the axes that matter to it.
 
-    `grid` has the list of each axis, as `_parse_grid` returns it.
+    A point is a dictionary, such as ``{"step": "plan", "topology": "4x4", ..}``. `grid` has the
+    list of each axis, as `_parse_grid` returns it.
     """
     axes = {
         axis.name: grid[name]
@@ -374,7 +382,7 @@ def _axis_combinations(grid: dict[str, Any], step: str) -> Iterator[Point]:
 
 
 def _length_choices(grid: dict[str, Any]) -> list[Point]:
-    """Return each message length of the grid as a part of a point, such as ``{"flits": 4}``.
+    """Return each message length of the grid as entries of a point, such as ``{"flits": 4}``.
 
     If the grid has no lengths, the result is a list with one empty dictionary.
     """
@@ -383,11 +391,12 @@ def _length_choices(grid: dict[str, Any]) -> list[Point]:
 
 
 def _expand_point(point: Point) -> list[Point]:
-    """Return the points that an entry of the grid stands for.
+    """Return the points of a sweep for which one point stands, as the grid has it.
 
-    The algorithm ``all`` stands for each algorithm of the collective. A point whose collective
-    names an algorithm, or several collectives, gets the algorithm ``best``, so that the list of
-    algorithms does not apply. A point with schedule files gets the digest of their content.
+    A point is a step with a value for each axis. The algorithm ``all`` stands for each algorithm of
+    the collective, so the result has a point for each. A point whose collective names an algorithm,
+    or several collectives, gets the algorithm ``best``, so that the list of algorithms does not
+    apply. A point with schedule files gets the digest of their content.
     """
     if "plan" in point:
         return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]
@@ -402,7 +411,7 @@ def _expand_point(point: Point) -> list[Point]:
 
 
 def plan_contents(point: Point) -> list[bytes]:
-    """Return the content of each schedule file of a point.
+    """Return the content of each schedule file of a point (a step of a sweep, with its values).
 
     Raises
     ------
@@ -419,7 +428,10 @@ def plan_contents(point: Point) -> list[bytes]:
 
 
 def _read_plan_files(plan: str) -> list[bytes]:
-    """Return the bytes of each schedule file in `plan`, paths joined by commas; not unpacked."""
+    """Return the bytes of each schedule file whose path is in `plan`, separated by commas.
+
+    Compressed files are not unpacked.
+    """
     try:
         return [Path(name).read_bytes() for name in split_file_names(plan)]
     except OSError as error:
@@ -432,5 +444,8 @@ def _contents_digest(contents: list[bytes]) -> str:
 
 
 def point_key(point: Point) -> str:
-    """Return the key of a point: the first 16 hexadecimal digits of its digest."""
+    """Return the key of a point (a step of a sweep, with a value for each axis).
+
+    It is the first 16 hexadecimal digits of a digest of the point.
+    """
     return str(digest(point))[:16]

@@ -32,6 +32,8 @@ def break_random_links(topology: Topology, count: int, seed: int) -> Faulty:
 
     Examples
     --------
+    The broken links are those at port +0 of node 0, port -0 of node 1, and port +1 of node 5.
+
     >>> from torusfabric.topology import Torus
     >>> break_random_links(Torus(4, 4), 3, seed=1)
     <Faulty 4x4!0:+0,1:-0,5:+1>

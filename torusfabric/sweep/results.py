@@ -40,7 +40,10 @@ _ROW_BEGINNING = re.compile(rb'\{"key": "[0-9a-f]{16}", "step": "')
 
 
 class Results:
-    """An open file of results, used as a context manager.
+    """An open file of results of a sweep, used as a context manager.
+
+    A *row* of the file is a line of JSON: a point (a step with a value for each axis) and its
+    result.
 
     Parameters
     ----------
@@ -87,11 +90,11 @@ class Results:
 
     @property
     def rows(self) -> dict[str, Row]:
-        """All rows of the file, by the keys of their points."""
+        """All rows of the file, keyed by `point_key`; a row is a point with its result."""
         return self._rows
 
     def add(self, row: Row) -> None:
-        """Append a row and force it to the disk, unless there is a row with its key."""
+        """Append a row and force it to the disk, unless the file has a row for the same point."""
         if row["key"] in self._rows:
             return
         line = json.dumps(row).encode() + b"\n"
@@ -114,7 +117,10 @@ class Results:
             )
 
     def _read_rows(self) -> dict[str, Row]:
-        """Read the rows of the file; remove an incomplete row at the end, left by a crash."""
+        """Read the file: one row, a point of the sweep with its result, in each line.
+
+        An incomplete line at the end, left by a crash, is removed.
+        """
         self._file.seek(0)
         rows: dict[str, Row] = {}
         end, whole = 0, True
@@ -138,7 +144,7 @@ class Results:
 
 @contextlib.contextmanager
 def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file of results to read and append; other than regular files only to write.
+    """Open the file of results: a regular file to read and append, any other only to write.
 
     `path` is the file that the user names, or ``-`` for standard output.
     """
@@ -152,9 +158,9 @@ def _open_results(path: AnyPath) -> Iterator[BinaryIO]:
 
 
 def _is_row_beginning(line: bytes, *, first: bool) -> bool:
-    """Return True if a line is a row of this package, or the beginning of such a row.
+    """Return True if a line of a file looks like a result of a sweep, complete or cut off.
 
-    The first line of a file must have the key and the step of a row. Why: the file may belong to
+    The first line of a file must have the key and the step of a result. Why: the file may belong to
     another program. A later line may have been cut by a crash.
     """
     if first:
@@ -163,7 +169,7 @@ def _is_row_beginning(line: bytes, *, first: bool) -> bool:
 
 
 def _parse_row(line: bytes) -> Row | None:
-    """Return the row of a line; None if the line is no row."""
+    """Return the result of a sweep (a row) that a line of JSON holds; None if it holds none."""
     try:
         match parse_json(line):
             case {"key": str(), "status": "done" | "misfit"} as row:

@@ -48,6 +48,9 @@ def compute_rows(
 ) -> dict[str, Any]:
     """Compute the rows of all points that have none yet, and add them to the results.
 
+    A *point* is a step of a sweep with a value for each axis; its *row* is the point with its
+    result.
+
     Parameters
     ----------
     points : sequence of Point
@@ -90,13 +93,16 @@ def compute_rows(
 
 
 def describe_point(point: Point) -> str:
-    """Return a point as a short text, for progress and errors."""
+    """Return the values of a point (a step with a value for each axis) as a short text.
+
+    The text is for progress and errors.
+    """
     names = "step plan topology collective algorithm width flits max_flits target mapping"
     return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
 def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
-    """Compute the row of one point; errors become part of the row.
+    """Compute the row of one point: the point with its result, or with the reason of an error.
 
     The ``status`` of the row is ``done``, ``misfit``, ``failed``, or ``missing`` (a tool is not
     installed). A misfit depends on the point alone, so that another try would give the same.
@@ -104,7 +110,7 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     Parameters
     ----------
     point : Point
-        The point to compute.
+        A step of a sweep (plan, cycles, simulate or synth), with a value for each axis.
     plans : sequence of bytes, optional
         Contents of its schedule files; by default the files are read.
     """
@@ -123,11 +129,12 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """Return the part of a row that the work on a point decides.
+    """Return the entries that the work on a point adds to it, to make its row.
 
-    It has the ``status`` ``done`` and the ``result``, or the ``status`` ``misfit`` and the
-    ``reason``. `plans` has the contents of the schedule files of the point. If it is None, the
-    files are read here.
+    They are the ``status`` ``done`` and the ``result``; or the ``status`` ``misfit`` and the
+    ``reason``, if the point cannot be planned or built. `point` is a step of a sweep, with a value
+    for each axis. `plans` has the contents of its schedule files. If it is None, the files are read
+    here.
     """
     if plans is None and "plan" in point:
         plans = plan_contents(point)
@@ -145,9 +152,10 @@ def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any
 
 
 def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedule]:
-    """Return the schedules of a point, planned or from files, one entry for each collective.
+    """Return the schedules of a point of a sweep, planned or from files.
 
-    An entry is one schedule, or a tuple of the forms. `plans` are the contents of the files.
+    There is one entry for each collective: a schedule, or a tuple with the schedule of each form.
+    `plans` are the contents of the files.
     """
     from ..fabric.choose import PlanPurpose, choose_schedules
     from ..fabric.spec import FabricSpec
@@ -170,16 +178,19 @@ def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedul
 
 @lru_cache(maxsize=CACHED_SCHEDULES)
 def _cached_schedule(selection: Selection) -> Schedule:
-    """Plan a selection, or return its cached schedule; lengths and widths share a schedule."""
+    """Return the schedule for a selection, from a cache or else planned.
+
+    Points of a sweep that differ only in lengths or widths share the schedule.
+    """
     from ..planning.selection_schedule import plan_with_algorithm
 
     return plan_with_algorithm(selection)
 
 
 def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
-    """Return the schedules in files with the contents `contents`.
+    """Return the schedules in files, given the contents of the files.
 
-    `plan` has the paths for messages; the files themselves may be on another machine.
+    `plan` has the paths of the files, for messages; the files themselves may be on another machine.
     """
     from ..schedule.file import load
 
@@ -198,9 +209,10 @@ def _load_schedules(plan: str, contents: Sequence[bytes]) -> list[Schedule]:
 
 
 def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any]:
-    """Check the schedules of a point, and return their facts.
+    """Check the schedules of a point, and return the result of the step ``plan``.
 
-    The step ``plan`` has no lengths, so no collective has forms.
+    The result has, for example, the number of rounds; see `schedule_facts`. The step ``plan`` has
+    no lengths of messages, so no collective has several forms.
     """
     from ..analysis.facts import merge_facts, schedule_facts
 
@@ -210,9 +222,10 @@ def _plan_facts(point: Point, schedules: list[PlannedSchedule]) -> dict[str, Any
 
 
 def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
-    """Return the program of a point; schedules from files are checked first.
+    """Return the compiled program of a point (a step of a sweep, with a value for each axis).
 
-    `plans` has the contents of these files; it is empty for a point without files.
+    Schedules from files are checked first. `plans` has the contents of these files; it is empty for
+    a point without files.
     """
     from ..analysis.check import check
     from ..planning import compile
@@ -227,7 +240,7 @@ def _make_program(point: Point, plans: Sequence[bytes]) -> Program:
 
 
 def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
-    """Plan, compile and build the hardware of a point, with a host port.
+    """Plan, compile and build the fabric of a point of a sweep, with a host port.
 
     `plans` has the contents of the schedule files of the point, if it has any.
     """
@@ -237,10 +250,10 @@ def _make_fabric(point: Point, plans: Sequence[bytes]) -> Fabric:
 
 
 def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
-    """Return the result of the step ``cycles``: a simulation report without the simulation.
+    """Return the result of the step ``cycles``: cycles of runs, predicted without a simulation.
 
-    It has the cycles that the program of `point` predicts, and the description of the fabric; see
-    `predicted_entries`. `plans` has the contents of the schedule files of the point, if it has any.
+    It has the entries of a simulation report that are known without one; see `predicted_entries`.
+    `plans` has the contents of the schedule files of the point, if it has any.
     """
     from ..program.program import require_width
 
@@ -253,7 +266,7 @@ def _predict_cycles(point: Point, plans: Sequence[bytes]) -> dict[str, Any]:
 def _cached_predictions(
     point: str, plans: tuple[bytes, ...]
 ) -> tuple[tuple[Operator, ...], dict[str, Any]]:
-    """Return the operators of a point's program, and its predictions, cached for all widths.
+    """Return the predicted cycles of a point of a sweep, cached for all widths.
 
     Parameters
     ----------
@@ -267,7 +280,7 @@ def _cached_predictions(
     operators : tuple of Operator
         Operators of the program, which limit the width.
     entries : dict
-        The entries of a row of the step ``cycles``, without the width.
+        The result of the step ``cycles``, without the width.
     """
     from ..simulation.simulate import predicted_entries
 
@@ -276,9 +289,9 @@ def _cached_predictions(
 
 
 def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Simulate the default jobs of a fabric, and return its report; a wrong word is an error.
+    """Simulate the default jobs of a fabric, and return the report of the simulation.
 
-    `point` has no effect: the fabric was already built for it.
+    A wrong word is an error. `point` has no effect: the fabric was already built for it.
     """
     from ..simulation.simulate import simulate
 
@@ -293,7 +306,10 @@ def _simulate_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
 
 
 def _synthesize_fabric(point: Point, fabric: Fabric) -> dict[str, Any]:
-    """Synthesize a fabric for the device of a point; return its algorithms and the report."""
+    """Synthesize a fabric for the device that `point` names; return the report as a dict.
+
+    It also has ``algorithm``, the algorithms of the modes.
+    """
     from ..fpga.synthesis.synthesize import Workplace, synthesize
 
     report = synthesize(
@@ -319,7 +335,9 @@ _STEPS: dict[str, tuple[Callable[..., Any], Callable[..., dict[str, Any]]]] = {
 
 
 def failed_row(point: Point, reason: str) -> Row:
-    """Return a row with status ``failed`` for a point that no worker has computed.
+    """Return the row (entry of the results) with status ``failed`` for a point of a sweep.
+
+    It is for a point that no worker could compute.
 
     Parameters
     ----------
@@ -332,7 +350,9 @@ def failed_row(point: Point, reason: str) -> Row:
 
 
 def contents_or_failure(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
-    """Return the contents of a point's schedule files, or its failed row if they are lost.
+    """Return the contents of the schedule files of a point of a sweep.
+
+    If a file is lost or has changed, the result is a row with the status ``failed`` instead.
 
     Returns
     -------

@@ -18,15 +18,16 @@ LIBRARY = "jschon"
 
 
 def postpone_schema_checks() -> None:
-    """Make Amaranth's self-check succeed at once; call before Amaranth is imported.
+    """Skip the check that Amaranth makes of its own JSON schemas when it is imported.
 
-    If jschon has been imported already, nothing changes.
+    The check takes more than half of the import. This function must be called before the import. If
+    the library jschon, which makes the check, has been imported already, nothing changes.
     """
     sys.modules.setdefault(LIBRARY, _LazyLibrary(LIBRARY))
 
 
 class _ValidResult(NamedTuple):
-    """The result of a validation that is taken for granted."""
+    """The result of checking a schema that is taken to be valid without a check."""
 
     valid: bool = True
 

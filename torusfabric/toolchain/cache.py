@@ -56,7 +56,7 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?) ?([kmgt]?)b?", re.IGNORECASE
 
 
 class CacheUsage(NamedTuple):
-    """The number of entries of a cache, and the bytes that the entries take on the disk."""
+    """The number of entries of a cache, and the bytes that they take on the disk."""
 
     entries: int
     bytes: int
@@ -93,16 +93,19 @@ def size_limit() -> int:
 
 
 def digest(*parts: Any) -> str:
-    """Return the SHA-256, in hexadecimal, of the JSON form of values; the key of a cache entry."""
+    """Return the key of a cache entry, a digest of the values `parts`.
+
+    It is the SHA-256 of the values as JSON, in hexadecimal.
+    """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @functools.cache
 def source_digest(*rooms: str) -> str:
-    """Return a digest of the source code of the subpackages `rooms`, such as ``"rtl"``.
+    """Return a digest of the source code of some subpackages, given by name, such as ``"rtl"``.
 
-    It is a part of keys whose values depend on the code.
+    It is a part of cache keys whose values depend on the code.
     """
     package = Path(__file__).parents[1]
     paths = [path for room in rooms for path in sorted((package / room).rglob("*.py"))]
@@ -198,10 +201,11 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-        """Hold an exclusive lock during the body; without effect where files cannot be locked.
+        """Context manager: hold an exclusive lock while its ``with`` block runs.
 
         A process that makes an expensive entry holds the lock of the key meanwhile. Other processes
-        then wait for the entry instead of making it a second time.
+        then wait for the entry instead of making it a second time. Where files cannot be locked,
+        the block runs without a lock.
 
         Parameters
         ----------
@@ -282,7 +286,10 @@ class Cache:
 
 
 class RenewingCache(Cache):
-    """A cache that is written but never read, so that every entry is made again."""
+    """A cache into which results are written, but from which nothing is read.
+
+    Every result is therefore computed again.
+    """
 
     def get(self, key: str) -> Any:
         """Return None, as if the entry of `key` were missing."""

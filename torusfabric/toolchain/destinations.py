@@ -60,9 +60,10 @@ def writable_status(path: AnyPath) -> os.stat_result | None:
 
 
 def is_written_directly(path: AnyPath, status: os.stat_result | None) -> bool:
-    """Return True if a path leads to a special file.
+    """Return True if a file is written in place, and not replaced as a whole: a special file.
 
-    A name of a descriptor counts as special even if the descriptor is open on a regular file.
+    The system's names for open files, such as ``/dev/fd/3``, are always special, even if a regular
+    file is behind them.
 
     Parameters
     ----------

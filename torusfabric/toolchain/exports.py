@@ -34,7 +34,10 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
 
     @cache
     def find_origins() -> dict[str, tuple[str, str]]:
-        """Return the module of each public name, and its name within that module."""
+        """Return the module of each public name, and its name there, as a dict.
+
+        An entry is, for example, ``WorkFailed`` -> (``.errors``, ``WorkFailed``).
+        """
         import ast  # here, because `--help` needs no names, and these two imports are slow
         import inspect
 

@@ -92,7 +92,10 @@ def missing_package_message(error: ModuleNotFoundError, extra: str = "") -> str 
 
 @contextmanager
 def name_missing_extra(extra: str = "") -> Iterator[None]:
-    """Turn the error of a missing module into a `MissingTool` that names the extra to install.
+    """Context manager: an import error in its ``with`` block names the extra to install.
+
+    The error of a missing module becomes a `MissingTool`, if an extra of torusfabric has the
+    module.
 
     Parameters
     ----------

@@ -40,7 +40,10 @@ __all__ = ["AnyPath", "copy_when_finished", "replace_when_finished", "as_input_e
 
 @contextlib.contextmanager
 def replace_when_finished(path: AnyPath) -> Iterator[Path]:
-    """Provide an unfinished file, which replaces the target when the body ends without an error.
+    """Context manager: provide an empty file, which replaces `path` at the end.
+
+    The file is filled in the ``with`` block. It replaces the target `path` if the block ends
+    without an error; otherwise the target stays unchanged.
 
     Parameters
     ----------
@@ -78,11 +81,11 @@ def replace_when_finished(path: AnyPath) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def copy_when_finished(path: AnyPath) -> Iterator[Path]:
-    """Provide an unfinished regular file, whose content goes to any target when the body ends.
+    """Context manager: provide a regular file, whose content goes to `path` at the end.
 
-    For programs that open a file by its name and seek in it. If the target is a special file, the
-    content is copied there at the end. Otherwise the file replaces the target, as by
-    `replace_when_finished`.
+    It serves programs that open a file by its name and seek in it, which fails in a pipe. If the
+    target `path` is a special file, the content is copied there at the end of the ``with`` block.
+    Otherwise the file replaces the target, as by `replace_when_finished`.
 
     Parameters
     ----------
@@ -109,7 +112,10 @@ def copy_when_finished(path: AnyPath) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def open_for_writing(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a binary file to write, which replaces the target if the body ends without an error.
+    """Context manager: open a binary file, which replaces `path` at the end.
+
+    The file is written in the ``with`` block. It replaces the target `path` if the block ends
+    without an error; otherwise the target stays unchanged.
 
     Parameters
     ----------
@@ -123,7 +129,7 @@ def open_for_writing(path: AnyPath) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        If the target cannot be written. Any `OSError` of the body counts as that, except a
+        If the target cannot be written. Any `OSError` in the block counts as that, except a
         `BrokenPipeError` of standard output.
     """
     path = require_path("File", path)
@@ -142,11 +148,11 @@ def open_for_writing(path: AnyPath) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_text_for_writing(path: AnyPath) -> Iterator[TextIO]:
-    """Open a UTF-8 text file for writing, which replaces the target as by `open_for_writing`.
+    """Context manager: open a UTF-8 text file, which replaces `path` at the end.
 
-    A file whose name ends in ``.gz`` or ``.svgz`` is compressed, without a time stamp, so that
-    equal text gives equal bytes. Surrogates, which stand for bytes of file names that are no UTF-8,
-    are escaped.
+    It works as `open_for_writing` does. A file whose name ends in ``.gz`` or ``.svgz`` is
+    compressed, without a time stamp, so that equal text gives equal bytes. Surrogates, which stand
+    for bytes of file names that are no UTF-8, are escaped.
 
     Parameters
     ----------
@@ -207,10 +213,10 @@ def require_writable(path: AnyPath) -> None:
 
 @contextlib.contextmanager
 def as_input_error(path: AnyPath) -> Iterator[None]:
-    """Turn an `OSError` of writing to a path into an `InputError`.
+    """Context manager: an `OSError` in its ``with`` block becomes an `InputError` about `path`.
 
-    A `BrokenPipeError` of standard output is passed on: its reader has closed the pipe, which is no
-    mistake.
+    The block writes to `path`. A `BrokenPipeError` of standard output is passed on: its reader has
+    closed the pipe, which is no mistake.
     """
     try:
         yield

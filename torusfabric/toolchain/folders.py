@@ -33,9 +33,9 @@ _open_folders: set[Path] = set()
 
 @contextlib.contextmanager
 def hold_lock(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> Iterator[None]:
-    """Hold an exclusive lock on a file or folder during the body.
+    """Context manager: hold an exclusive lock on a file or folder in its ``with`` block.
 
-    Where the file system or the platform cannot lock the path, the body runs without a lock.
+    Where the file system or the platform cannot lock the path, the block runs without a lock.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def hold_lock(path: AnyPath, *, waiting: Callable[[], object] | None = None) -> 
 
 @contextlib.contextmanager
 def make_folder(folder: AnyPath) -> Iterator[None]:
-    """Make a folder and its missing parents.
+    """Context manager: make a folder and its missing parents for the ``with`` block.
 
-    After an error in the body, the folders that this call has made are removed if they are empty.
+    After an error in the block, the folders that this call has made are removed if they are empty.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def make_folder(folder: AnyPath) -> Iterator[None]:
 
 @contextlib.contextmanager
 def work_folder(use: str = "") -> Iterator[Path]:
-    """Make a temporary work folder, and remove it when the body ends.
+    """Context manager: a temporary folder, which is removed at the end of the ``with`` block.
 
     The folder is kept after a `WorkFailed` whose message names it, so that the user can read the
     logs.
@@ -108,7 +108,7 @@ def work_folder(use: str = "") -> Iterator[Path]:
     Raises
     ------
     WorkFailed
-        If the disk has too little room for the folder, or for the files that the body writes.
+        If the disk has too little room for the folder, or for the files that the block writes.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"torusfabric-{use}-" if use else "torusfabric-"))
@@ -132,7 +132,10 @@ def work_folder(use: str = "") -> Iterator[Path]:
 
 
 def remove_work_folders() -> None:
-    """Remove all work folders of this process, before it exits from within their bodies."""
+    """Remove all work folders of this process, although their ``with`` blocks have not ended.
+
+    It is called before the process exits at once.
+    """
     for folder in list(_open_folders):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -13,5 +13,5 @@ LOGGER = logging.getLogger("torusfabric")
 
 
 def send_notice(text: str) -> None:
-    """Send a notice, one line of text."""
+    """Send a notice, one line of text for users, to the logger ``torusfabric``."""
     LOGGER.info("%s", text)

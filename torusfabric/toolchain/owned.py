@@ -33,7 +33,10 @@ RECORD = ".torusfabric-{}.json"
 
 
 def owned_files(folder: Path, maker: str) -> set[str]:
-    """Return names of the files in a folder that the command `maker` wrote and nobody changed."""
+    """Return the names of the files in a folder that belong to torusfabric.
+
+    These are files that the command `maker` wrote and nobody has changed since.
+    """
     known = _read_record(folder, maker)
     return {name for name, digests in known.items() if _has_recorded_digest(folder, name, digests)}
 
@@ -41,7 +44,7 @@ def owned_files(folder: Path, maker: str) -> set[str]:
 def require_replaceable_files(
     folder: Path, maker: str, names: Iterable[str], *, force: bool
 ) -> None:
-    """Refuse to replace foreign files in a folder.
+    """Refuse to replace foreign files in a folder: files that somebody else made or changed.
 
     Parameters
     ----------
@@ -72,7 +75,9 @@ def write_file_set(
     Files of the old set that are unchanged and absent from the new set are removed, and so are
     inner folders that are empty then.
 
-    The order of operations makes an interruption harmless:
+    The folder has a hidden *record* with the digest of each file. The *seal* is the file by which a
+    reader recognises that the set is complete. The order of operations makes an interruption
+    harmless:
 
     1. All files are written under temporary names, so a full disk changes nothing.
     2. The record lists the old and the new digests of each file.
@@ -87,11 +92,11 @@ def write_file_set(
     maker : str
         Name of the command that writes the files.
     files : dict of str to bytes
-        Content of each file, by its path relative to the folder.
+        Path of each file relative to the folder -> its content.
     seal : str
         Path of the seal, relative to the folder.
     force : bool
-        True if foreign files may be replaced.
+        True if files that somebody else made or changed (*foreign* files) may be replaced.
 
     Raises
     ------
@@ -136,12 +141,14 @@ def _remove_file(path: Path, folder: Path) -> None:
 
 
 def require_complete_set(seal: AnyPath) -> None:
-    """Refuse a set of files with a record but without its seal, because writing it was interrupted.
+    """Refuse a set of files whose writing was interrupted.
+
+    The folder of such a set has a record of its files, but lacks the *seal*.
 
     Parameters
     ----------
     seal : path
-        File by which a reader recognises that the set is complete.
+        Path of the seal, the file of a set that is written last.
 
     Raises
     ------
@@ -158,6 +165,8 @@ def require_complete_set(seal: AnyPath) -> None:
 
 def require_replaceable(path: AnyPath, beginning: str | bytes, *, force: bool = False) -> None:
     """Refuse to replace a single file that does not begin like the new file.
+
+    Such a file is *foreign*: torusfabric has not written it.
 
     Parameters
     ----------
@@ -223,9 +232,10 @@ def _foreign_file_error(path: Path) -> InputError:
 
 
 def _read_record(folder: Path, maker: str) -> dict[str, list[str]]:
-    """Return the digests in the record that the command `maker` wrote into `folder`, by file name.
+    """Return the record of the files that the command `maker` wrote into `folder`.
 
-    Without a readable record, no digests are returned.
+    It is a dict: path of a file relative to the folder -> its digests. Without a readable record,
+    it is empty.
     """
     try:
         record = json.loads((folder / RECORD.format(maker)).read_text(encoding="utf-8"))

@@ -97,10 +97,10 @@ def _send_signal(process: subprocess.Popen[str], number: int) -> None:
 
 
 class _SignalHandler:
-    """The signal handler, which defers signals while a process is being started.
+    """Handler of the signals that end a command, which can defer them for a moment.
 
-    Why: an exception between the start of a process and its registration in `_running` would leave
-    the process without anybody to end it.
+    Signals are deferred while a process is being started. Why: an exception between the start of a
+    process and its registration in `_running` would leave the process without anybody to end it.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,10 @@ class _SignalHandler:
         self.noticed = threading.Event()
 
     def handle(self, number: int, _: FrameType | None) -> None:
-        """Handle signal `number`: raise `Interrupted`, at once or at the end of `defer_signals`."""
+        """Handle signal `number` by raising `Interrupted`.
+
+        While signals are deferred, the exception is raised at the end of `defer_signals` instead.
+        """
         self.noticed.set()
         if self._holding:
             self._came = number
@@ -118,10 +121,11 @@ class _SignalHandler:
 
     @contextlib.contextmanager
     def defer_signals(self) -> Iterator[None]:
-        """Defer signals during the body: the last one that arrives raises `Interrupted` at its end.
+        """Context manager: defer signals while its ``with`` block runs.
 
-        In other threads than the main thread nothing happens, because Python handles signals in the
-        main thread only.
+        At the end of the block, the last signal that has arrived raises `Interrupted`. In other
+        threads than the main thread nothing happens, because Python handles signals in the main
+        thread only.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -147,10 +151,11 @@ _thread_failure, _no_failure = threading.local(), threading.Event()
 
 @contextlib.contextmanager
 def interrupt_on_signals() -> Iterator[None]:
-    """Raise `Interrupted` for signals that end a command, so that child processes are ended too.
+    """Context manager: in its ``with`` block, signals that end a command raise `Interrupted`.
 
-    Signals that are ignored stay ignored, as after ``nohup``. Outside the main thread there is no
-    effect, because Python lets only the main thread handle signals.
+    The exception makes sure that child processes are ended, too. Signals that are ignored stay
+    ignored, as after ``nohup``. Outside the main thread there is no effect, because Python lets
+    only the main thread handle signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -169,7 +174,10 @@ def interrupt_on_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _watch_signals() -> Iterator[None]:
-    """End the process if the main thread does not react to a signal during the body."""
+    """Context manager: watch that the main thread reacts to signals in its ``with`` block.
+
+    If it does not react to a signal in time, a thread ends the process.
+    """
     _signals.noticed.clear()
     receiver, sender = socket.socketpair()
     sender.settimeout(0.0)  # `set_wakeup_fd` demands a socket that never blocks
@@ -183,10 +191,11 @@ def _watch_signals() -> Iterator[None]:
 
 
 def _watch_reaction(receiver: socket.socket) -> None:
-    """Read the numbers of arriving signals from `receiver`, in a thread of its own.
+    """Wait for signals, and end the process if the main thread does not react to one.
 
-    If the main thread does not react to an ending signal within `REACTION_SECONDS` seconds, end the
-    process.
+    The function runs in a thread of its own, and reads the numbers of arriving signals from
+    `receiver`. The main thread has `REACTION_SECONDS` seconds to react to a signal that ends a
+    command.
     """
     with receiver:
         while number := receiver.recv(1):
@@ -309,7 +318,9 @@ def map_in_threads(function: Callable[[T], R], items: Iterable[T], *, jobs: int 
 
 @contextlib.contextmanager
 def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
-    """Run a function in a thread while the body runs; an exception in the body ends its programs.
+    """Context manager: run a function in a thread while its ``with`` block runs.
+
+    An exception in the block ends the programs that the function runs by `run`.
 
     Yields
     ------
@@ -322,9 +333,9 @@ def run_in_background(function: Callable[[], R]) -> Iterator[Callable[[], R]]:
 
 @contextlib.contextmanager
 def _thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads; an exception in the body ends all programs that the threads run.
+    """Context manager: a pool of `threads` threads for its ``with`` block.
 
-    `threads` is the number of threads.
+    An exception in the block ends all programs that the threads run.
     """
     failed = threading.Event()
     join = lambda: setattr(_thread_failure, "failed", failed)

@@ -29,7 +29,7 @@ FIRST, LONGEST = 10.0, 60.0
 
 @contextlib.contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show the progress of some work on standard error, while the body does the work.
+    """Context manager: show the progress of the work in its ``with`` block on standard error.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _has_terminal() -> bool:
 
 @contextlib.contextmanager
 def _terminal_bar(what: str) -> Iterator[Progress]:
-    """Show a bar during the body, and remove it at the end.
+    """Context manager: show a bar during its ``with`` block, and remove it at the end.
 
     `what` is the name of the work, shown before the bar unless the caller gives another text.
     """
@@ -86,7 +86,7 @@ def _terminal_bar(what: str) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def progress_lines(what: str) -> Iterator[Progress]:
-    """Send a notice of the progress of some work now and then, while the body does the work.
+    """Context manager: now and then send a notice of the progress of its ``with`` block.
 
     Parameters
     ----------

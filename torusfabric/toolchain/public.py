@@ -152,9 +152,9 @@ def _argument_error(
 def _annotated_arguments(
     bound: inspect.BoundArguments, hints: Mapping[str, Any]
 ) -> collections.abc.Iterator[tuple[str, Any, Any]]:
-    """Yield the name, the value and the annotation of each argument of a call.
+    """Yield a tuple for each argument of a call: name, value and annotation.
 
-    `bound` has the arguments of the call, and `hints` the annotations of the function.
+    `bound` has the arguments of the call, and `hints` the annotations of the function by parameter.
     """
     for name, value in bound.arguments.items():
         hint = hints.get(name, Any)
@@ -286,14 +286,14 @@ def _matches_array(value: Any, inner: tuple[Any, ...]) -> bool:
 
 
 def _describe_hint(hint: Any, *, many: bool = False) -> str:
-    """Return an annotation in words for messages.
+    """Return an annotation in words, for messages: ``list[int]`` is "a list of integers".
 
     Parameters
     ----------
     hint : type
         The annotation, evaluated: a class, a union, or a generic type.
     many : bool
-        True for the plural.
+        True for the plural, such as "lists of integers".
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (typing.Union, types.UnionType):

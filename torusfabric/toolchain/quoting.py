@@ -77,7 +77,11 @@ def shell_command(words: Iterable[str]) -> str:
 
 
 def _dollar_quote(word: str) -> str:
-    """Return a word for a shell's quotes ``$'..'``; unprintable characters become octal bytes."""
+    r"""Return a word for a shell's quotes ``$'..'``, with unprintable characters escaped.
+
+    A line break becomes ``\n``, and other unprintable characters become octal bytes such as
+    ``\033``.
+    """
     return "".join(
         ("\\" if char in "\\'" else "") + char
         if char.isprintable()

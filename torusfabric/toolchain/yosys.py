@@ -45,10 +45,11 @@ def main() -> None:
 
 
 def _run_script(script: str, output: int) -> None:
-    """Run a script while the standard output of this process is redirected, and thus its log.
+    """Run a Yosys script whose log must not reach the standard output of this process.
 
-    Only ``write_..`` commands without a file name still reach the original standard output. Why:
-    Amaranth sends a script by standard input, and reads the written netlist from standard output.
+    The caller has redirected standard output. A ``write_..`` command of the script without a file
+    name writes to the original standard output. Why: Amaranth sends a script by standard input, and
+    reads the written netlist from standard output.
 
     Parameters
     ----------

@@ -62,7 +62,10 @@ class LinkEnd(NamedTuple):
 @public_class
 @dataclass(frozen=True)
 class Boards:
-    """A torus on several boards, one block of nodes on each.
+    """A torus on several boards, one block of nodes (a board block) on each.
+
+    A *link port* is a port of a node whose link leads to another board. The boards form a torus
+    themselves; in the *tree* of boards, each has as few links as possible between it and board 0.
 
     Parameters
     ----------
@@ -78,6 +81,9 @@ class Boards:
 
     Examples
     --------
+    The upper half of a torus is on board 0, the lower half on board 1. Port -0 (number 1) of node 0
+    is a link port. Its link ends at link port 4 of board 1.
+
     >>> boards = Boards.parse("2x1", Torus(4, 4))
     >>> boards.n_boards, boards.nodes_by_board[1].tolist()
     (2, [8, 9, 10, 11, 12, 13, 14, 15])
@@ -143,14 +149,17 @@ class Boards:
 
     @cached_property
     def link_ports(self) -> tuple[LinkPort, ...]:
-        """The link ports of a board, the same on every board."""
+        """The ports of a board whose links lead to other boards, the same on every board.
+
+        They are sorted by node (its number on the board) and port.
+        """
         board, _ = self.node_locations
         cut = board[self.torus.neighbours[self.nodes_by_board[0]]] != 0
         return tuple(LinkPort(*each) for each in np.argwhere(cut).tolist())
 
     @cached_property
     def far_ends(self) -> tuple[tuple[LinkEnd, ...], ...]:
-        """The other end of each link port: ``far_ends[board][k]`` for ``link_ports[k]``."""
+        """The other end of each link between boards: ``far_ends[b][k]`` for ``link_ports[k]``."""
         board, number = self.node_locations
         link = {port: k for k, port in enumerate(self.link_ports)}
         return tuple(tuple(
@@ -169,12 +178,11 @@ class Boards:
 
     @cached_property
     def _depths_and_parents(self) -> tuple[list[int], list[int]]:
-        """The tree of boards: two lists with one entry for each board.
+        """The tree of boards, in which each board is as near to board 0 as possible.
 
-        The first has the depth of each board. The second has the index in `link_ports` of the port
-        towards its parent, or -1 for board 0.
-
-        Boards are visited breadth first, so each board is as near to board 0 as possible.
+        The result is two lists with one entry for each board. The first has the depth of each
+        board, its links to board 0. The second has the index in `link_ports` of the port that leads
+        towards board 0, or -1 for board 0 itself.
         """
         depth, above = [0] + [-1] * (self.n_boards - 1), [-1] * self.n_boards
         reached = [0]
@@ -187,17 +195,23 @@ class Boards:
 
     @property
     def tree_depths(self) -> list[int]:
-        """The depth of each board in the tree; 0 for board 0."""
+        """The number of links between each board and board 0 in the tree of boards, a list."""
         return self._depths_and_parents[0]
 
     @property
     def parent_links(self) -> list[int]:
-        """The index in `link_ports` of the port of each board to its parent; -1 for board 0."""
+        """For each board, the index in `link_ports` of the port that leads towards board 0.
+
+        The port leads to the parent in the tree of boards; -1 for board 0, the root.
+        """
         return self._depths_and_parents[1]
 
     @cached_property
     def child_links(self) -> list[set[int]]:
-        """The indices in `link_ports` of the ports of each board to its children in the tree."""
+        """For each board, the indices in `link_ports` of the ports that lead to its children.
+
+        The children are those in the tree of boards, whose root is board 0.
+        """
         found: list[set[int]] = [set() for _ in range(self.n_boards)]
         for board, link in enumerate(self.parent_links):
             if link >= 0:
@@ -216,14 +230,14 @@ class Boards:
         return _LoopedBackBoards(self.torus, self.counts)
 
     def parse_block(self, text: str) -> int:
-        """Return the number of the board whose block has given coordinates among the blocks.
+        """Return the number of a board, given the coordinates of its part of the torus.
 
-        With 2x2 blocks, ``1,0`` is board 2: row 1, column 0.
+        With 2x2 boards, ``1,0`` is board 2: row 1, column 0.
 
         Parameters
         ----------
         text : str
-            Coordinates of the block, one for each axis, separated by commas.
+            Coordinates of the part (a board block), one for each axis, separated by commas.
 
         Raises
         ------

@@ -147,6 +147,8 @@ class Faulty(Subgraph):
 
         Examples
         --------
+        Node 9 and the link at port +0 of node 0 are broken. Links are written before nodes.
+
         >>> Faulty.of(parse_topology("4x4"), "9,0:+0").faults
         '0:+0,9'
         """
@@ -234,6 +236,8 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
 
     Examples
     --------
+    All links take 2 cycles, except for the link at port +1 of node 0, which takes 4.
+
     >>> with_latency(parse_topology("4x4"), "2,0:+1=4").cycles_of_arc[0].tolist()
     [2, 2, 4, 2]
     """
@@ -253,6 +257,8 @@ def equalize_axis_links(topology: Topology) -> Topology:
 
     Examples
     --------
+    The link at port +1 of node 0 takes 4 cycles, so all links along axis 1 get this latency.
+
     >>> alike = equalize_axis_links(parse_topology("4x4!0:+1=4,9"))
     >>> alike.name, alike.latency_text
     ('4x4!9', '0:1,1:4')
@@ -268,11 +274,11 @@ def equalize_axis_links(topology: Topology) -> Topology:
 
 
 def equal_links_as_text(topology: str | None, latency: str | None) -> dict[str, str]:
-    """Return the texts for `topology` and `link_latency` that make links along each axis equal.
+    """Return the texts for a topology like the user's, with equal links along each axis.
 
-    This is `equalize_axis_links` for the texts that a user wrote. The result has the keys
-    ``topology`` and ``link_latency``; it is empty, so nothing changes, if the user named no slow
-    link. `latency` is the text for ``link_latency`` that the user wrote, or None.
+    The result has the keys ``topology`` and ``link_latency``, and describes the
+    `equalize_axis_links` of the topology that the user named by these texts. `latency` may be None.
+    If no link is slow, the result is empty, because nothing changes.
     """
     if topology is None or "=" not in f"{latency}{topology}":
         return {}
@@ -293,6 +299,8 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
 
     Examples
     --------
+    Node 9 is broken in both networks, the link only in the first.
+
     >>> networks = map(parse_topology, ["4x4!0:+0,9", "4x4!9"])
     >>> shared_network(networks)
     <Faulty 4x4!9>

@@ -67,6 +67,8 @@ class Graph(Topology):
 
     Examples
     --------
+    A ring of three nodes in one direction, with one more arc, from node 1 back to node 0:
+
     >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
     >>> ring.nodes, ring.ports, ring.diameter
     (3, 2, 2)
@@ -313,7 +315,10 @@ def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
 
 
 def _parse_arc(given: Any, below: int) -> Arc:
-    """Check an arc: `given` must be (tail, head) or (tail, head, port), nodes less than `below`."""
+    """Return an arc after a check of `given`, a sequence (tail, head) or (tail, head, port).
+
+    Tail and head are nodes from 0 to `below` - 1.
+    """
     if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
         raise InputError(f"Arc must be TAIL, HEAD and perhaps a port, not {message_text(given)}")
     tail, head, *port = given
@@ -377,9 +382,9 @@ def _is_unit_value(value: Any) -> bool:
 
 
 def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:
-    """Return a list of the name of a port, from the entry `key` of the attributes `data`.
+    """Return a list with the name of a port, or an empty list if an edge does not name its port.
 
-    The list is empty if there is no such entry. A number counts as a name.
+    The name is the entry `key` of `data`, the attributes of the edge. A number counts as a name.
     """
     name = data.get(key)
     if name is None:
@@ -403,9 +408,8 @@ def _check_port_names(arcs: Sequence[Arc]) -> None:
 def _colour_edges(nodes: int, arcs: Sequence[Arc]) -> list[int]:
     """Return a port number, here called colour, for each arc: an edge colouring.
 
-    `nodes` is the number of nodes. The graph that is coloured is bipartite: it has two vertices for
-    each node, one for its out-ports and one for its in-ports. Each arc is an edge from an out-port
-    to an in-port.
+    No two arcs of one colour leave the same node, or enter the same node. `nodes` is the number of
+    nodes.
 
     Arcs are coloured one by one. Let `out` be a colour free among arcs that leave the tail, and
     `into` one free among arcs that enter the head. If `into` is used at the tail, the two colours

@@ -220,13 +220,11 @@ def _to_hashable(value: Any) -> Any:
 def _refuse_repeated(
     edges: Iterable[_Edge], advice: str, *, ordered: bool, both_ways_only: bool
 ) -> None:
-    """Refuse a second edge between two nodes.
+    """Refuse a second edge between two nodes, for which a file does not say if it is a second link.
 
-    `advice` ends the message: it tells how to say whether both edges are one link.
-
-    If `ordered`, an edge from b to a does not repeat an edge from a to b. If `both_ways_only`, only
-    an edge in the opposite direction is a repetition; a second edge in the same direction is a
-    parallel one.
+    `advice` ends the message: it tells how the file can say so. If `ordered`, an edge from b to a
+    does not repeat an edge from a to b. If `both_ways_only`, only an edge in the opposite direction
+    is refused; a second edge in the same direction is a parallel one.
     """
     first: dict[Any, _Edge] = {}
     for edge in edges:

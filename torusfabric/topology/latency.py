@@ -39,6 +39,8 @@ def parse_latency(latency: Latency, axes: int, name: str) -> int | tuple[int, ..
 
     Examples
     --------
+    The first latency is equal for both axes. In the second, axis 0 has the default, 1 cycle.
+
     >>> parse_latency("0:2,1:2", 2, "4x4"), parse_latency({1: 4}, 2, "4x4")
     (2, (1, 4))
     """

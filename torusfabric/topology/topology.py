@@ -215,6 +215,8 @@ class Topology(metaclass=_ValidatingMeta):
 
         Examples
         --------
+        The links along axis 1, those at ports 2 and 3, get a latency of 4 cycles.
+
         >>> from torusfabric.topology import Torus
         >>> Torus(4, 4).on_links("1:4").cycles_of_port.tolist()
         [1, 1, 4, 4]
@@ -413,12 +415,11 @@ class Topology(metaclass=_ValidatingMeta):
 
 
 class EntryTopology(Topology):
-    """A topology whose attributes and constructor arguments are the values of its schedule-file
-    entry.
+    """Base class of topologies whose schedule-file entry lists the constructor's arguments.
 
-    `parse`, `from_json` and `to_json` then follow from `pattern` and `entry`. For example, the
-    entry of a `Circulant` has the keys ``nodes`` and ``offsets``: these are its attributes, and the
-    arguments of its constructor in this order.
+    For example, the entry of a `Circulant` has the keys ``nodes`` and ``offsets``. These are its
+    attributes, too, and the arguments of its constructor in this order. Such a class needs no
+    methods `parse`, `from_json` and `to_json` of its own: they follow from `pattern` and `entry`.
 
     Attributes
     ----------
@@ -431,9 +432,10 @@ class EntryTopology(Topology):
 
     @classmethod
     def _entry_keys(cls) -> list[tuple[str, str]]:
-        """Return pairs (key, mark) for all keys of a schedule-file entry except ``kind``.
+        """Return pairs (key, mark) for all keys of the entry in a schedule file, except ``kind``.
 
-        The mark is ``"["`` for a key whose value is a list, else ``""``.
+        The mark is ``"["`` for a key whose value is a list, else ``""``. For a `Circulant` the
+        pairs are ``("nodes", "")`` and ``("offsets", "[")``.
         """
         return re.findall(r'"(\w+)": (\[?)\.\.', cls.entry)
 

@@ -47,6 +47,8 @@ class TwistedTorus(EntryTopology, CayleyGraph):
 
     Examples
     --------
+    Node 3 is the last of its row, so its port +1 leads to row 4 in place of row 0.
+
     >>> torus = TwistedTorus([8, 4], [0, 4])
     >>> torus.name, torus.nodes, torus.diameter
     ('8x4~4', 32, 4)
@@ -110,10 +112,10 @@ class TwistedTorus(EntryTopology, CayleyGraph):
 
     @cached_array
     def _cyclic_groups(self) -> tuple[tuple[int, ...], IntArray]:
-        """The cyclic groups whose product is the group of the torus.
+        """Sizes of cyclic groups, and a matrix that turns steps along axes into coordinates.
 
-        The result is a pair: the orders of the cyclic groups, and the matrix that maps a vector of
-        steps along the axes to the coordinates in these groups.
+        Each node has a coordinate in each group. ``steps @ matrix``, modulo the sizes, are the
+        coordinates of the node to which `steps`, a number for each axis, lead from node 0.
         """
         count = len(self.sides)
         ways_round = np.diag(self.sides)
@@ -141,7 +143,7 @@ class TwistedTorus(EntryTopology, CayleyGraph):
         return self._node_at_steps((axes * np.tile([1, -1], len(self.sides))[:, None]).T)
 
     def _node_at_steps(self, steps: IntArray) -> IntArray:
-        """Return nodes, given by the steps along each axis that lead to them from node 0.
+        """Return the nodes to which numbers of steps along the axes lead from node 0.
 
         Each column of `steps` is for one node, and has one number for each axis.
         """
@@ -160,14 +162,15 @@ class TwistedTorus(EntryTopology, CayleyGraph):
 
 
 def _diagonalize_relations(relations: IntArray) -> tuple[tuple[int, ...], IntArray]:
-    """Write Z^n modulo the rows of `relations` as a product of cyclic groups.
+    """Return a product of cyclic groups that is equal to Z^n modulo the rows of `relations`.
 
-    Return the orders of these groups, and the matrix that maps Z^n to the coordinates in them.
+    A row of n integers is a combination of steps along the axes that leads back to the start. The
+    result is the orders of the groups, and a matrix of shape (n, n): ``steps @ matrix`` are the
+    coordinates in these groups.
 
-    Row and column operations make the matrix diagonal (a Smith normal form, except that orders need
-    not divide each other). Z^n modulo the rows is then the product of cyclic groups of the orders
-    on the diagonal. The second result is the matrix `columns` of all column operations:
-    ``steps @ columns`` are the coordinates in these groups.
+    Row and column operations make `relations` diagonal (a Smith normal form, except that orders
+    need not divide each other). The orders of the groups are on the diagonal, and the matrix is the
+    product of all column operations.
     """
     left, columns = relations.astype(object), np.eye(len(relations), dtype=int).astype(object)
     for corner in range(len(left)):

@@ -50,7 +50,10 @@ _comparing: ContextVar[bool] = ContextVar("_comparing", default=False)
 def validate_cayley_graph(
     topology: CayleyGraph, like: Callable[[], CayleyGraph] | None = None
 ) -> None:
-    """Check every claim of a topology's class; each topology is checked only once.
+    """Check that a topology is a Cayley graph, and that all members of its class agree with that.
+
+    Why: planners rely on these members, and other packages may define classes. Each topology is
+    checked only once.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def validate_cayley_graph(
     Raises
     ------
     InputError
-        If a claim is false. The message names the first wrong member, its right value and its
+        If a member is wrong. The message names the first such member, its right value and its
         value.
 
     Examples
@@ -90,7 +93,7 @@ def validate_cayley_graph(
 
 
 def _raise_member_error(topology: CayleyGraph, what: str, must: str, found: object) -> NoReturn:
-    """Raise the error that `what` of a topology must be `must`, not `found`."""
+    """Raise an error about a member of a topology: `what` must be `must`, not `found`."""
     name = getattr(topology, "name", None) or type(topology).__name__
     text, name = " ".join(str(found).split()), str(name)
     name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
@@ -98,10 +101,10 @@ def _raise_member_error(topology: CayleyGraph, what: str, must: str, found: obje
 
 
 def _read_member(topology: CayleyGraph, what: str, must: str, read: Callable[[], Any]) -> Any:
-    """Return a member of a topology whose class is of another package.
+    """Return the result of `read`, a function that reads a member of a topology.
 
-    `read` reads the member. Any exception becomes an `InputError`, whose message says that `what`
-    must be `must`.
+    The class of the topology is of another package. Any exception therefore becomes an
+    `InputError`, whose message says that `what` must be `must`.
     """
     try:
         return read()
@@ -167,7 +170,11 @@ def _check_numbers(topology: CayleyGraph) -> None:
 
 
 def _check_group(topology: CayleyGraph) -> None:
-    """Check that coordinates are one to one onto the product of cyclic groups, and 0 for node 0."""
+    """Check that coordinates number the nodes one to one, with 0 for node 0.
+
+    Each coordinate must be below its modulus. The nodes are then the elements of a product of
+    cyclic groups.
+    """
     must = f"orders of cyclic groups whose product is the {topology.nodes} nodes"
     moduli = _read_member(topology, "Moduli", must, lambda: tuple(topology.moduli))
     whole = all(isinstance(n, int | np.integer) and n >= 1 for n in moduli)
@@ -195,10 +202,7 @@ def _check_group(topology: CayleyGraph) -> None:
 
 
 def _check_generators(topology: CayleyGraph) -> IntArray:
-    """Return the neighbour of node 0 at each port, after checking ports and their opposites.
-
-    The opposite port must lead back.
-    """
+    """Check that opposite ports lead back, and return the neighbour of node 0 at each port."""
     ports = topology.ports
     must = (ports,), topology.nodes
     generators = _read_table(topology, "Generators", lambda: topology.generators, *must)
@@ -215,7 +219,10 @@ def _check_generators(topology: CayleyGraph) -> IntArray:
 
 
 def _check_sums(topology: CayleyGraph) -> None:
-    """Check the class's own `add` and `subtract` against the group, for all pairs of nodes."""
+    """Check that the class's own `add` and `subtract` add and subtract coordinates, for all nodes.
+
+    All pairs of nodes are compared. A class that inherits both methods passes.
+    """
     nodes = topology.nodes
     step = max(1, PAIRS_PER_CHUNK // nodes)
     for name, ours, sign in (("add", CayleyGraph.add, 1), ("subtract", CayleyGraph.subtract, -1)):

@@ -40,19 +40,20 @@ INPUT_PURPOSES = {"rx": "crossbar", "inject": "injection"}
 
 @dataclass(frozen=True)
 class RouterShape:
-    """The sizes of a router that decide its cost, together with the routes it selects.
+    """The sizes of a router that decide how many LUTs it takes.
 
     Parameters
     ----------
     ports : int
         Out-ports that drive links.
     own_words : int
-        Inputs of the multiplexers besides the in-ports: words of memories, sums, and registered
-        words of in-ports. At least 1.
+        Number of words, besides those of in-ports, that its multiplexers select: words of memories,
+        sums, and delayed words of in-ports. At least 1.
     width : int
         Bits of a word.
     settings : int
-        Rows of the ROM of select bits; 0 if the sequencer drives the select registers.
+        Rows of the ROM with the select bits of the router; 0 if the sequencer sends the select
+        bits.
     """
 
     ports: int
@@ -63,23 +64,24 @@ class RouterShape:
 
 @dataclass(frozen=True)
 class RouterClass:
-    """A router module, with the facts that a report needs.
+    """A router module and its nodes, with the facts that a report on its size needs.
 
     Parameters
     ----------
     nodes : int
         Number of nodes with this router module.
     outports : tuple of str
-        Output ports that drive links. A report divides the cost of the router by the bits of these
-        ports; outputs that deliver words to the node do not count. Empty if the report shows no
-        such quotient.
+        Outputs that drive links. A report shows the LUTs of the router per bit of these outputs;
+        outputs that deliver words to the node do not count. Empty if the report shows no such
+        number.
     inports : dict of str to str
-        Data input -> purpose, in a report, of the LUTs that read the input directly. Empty if the
-        report does not split LUTs by purpose.
+        Data input -> name, in a report, for the LUTs that read the input: ``{"rx": "crossbar"}``.
+        Empty if the report does not split LUTs by purpose.
     shape : RouterShape, optional
-        Shape from which the report derives the cost of a full crossbar; None for no comparison.
+        Sizes from which the report computes the LUTs of a crossbar that connects all inputs to all
+        outputs; None for no comparison.
     settings : dict of str to dict
-        Input port -> {name of ROM contents: number of nodes}, for the inputs that ROMs drive.
+        Input that ROMs drive -> {name of ROM contents: number of nodes with these contents}.
     """
 
     nodes: int
@@ -90,12 +92,12 @@ class RouterClass:
 
 
 def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[str, RouterClass]:
-    """Return the router class of each router module of a fabric.
+    """Return a `RouterClass` for each router module of a fabric, by the name of the module.
 
     Parameters
     ----------
     contents : dict of str to RomContents
-        Different contents of ROMs by name, as `top.distinct_rom_contents` returns them.
+        Name -> contents, for all different contents of ROMs, from `top.distinct_rom_contents`.
     """
     netlist = fabric.netlist
     routers = [array for array in netlist.arrays if array.role is Role.ROUTER]
@@ -121,20 +123,22 @@ def router_classes(fabric: Fabric, contents: Mapping[str, RomContents]) -> dict[
 def _rom_contents_of_nets(
     netlist: Netlist, names: Mapping[RomContents, str]
 ) -> dict[str, dict[int, str]]:
-    """Return the name of the ROM contents behind each net that a ROM drives.
+    """Return the name of the contents of the ROM that drives each net.
+
+    If node 5 has a ROM with the contents ``rom_a``, and it drives the net ``setting_5``, the result
+    is ``{"setting_{}": {5: "rom_a"}}``.
 
     Parameters
     ----------
     netlist : Netlist
         Netlist of the fabric.
     names : dict of RomContents to str
-        Name of each contents.
+        Contents of a ROM -> name of these contents.
 
     Returns
     -------
     dict of str to (dict of int to str)
-        Pattern of the driven nets, such as ``setting_{}`` -> {number in the name of the net: name
-        of the contents}.
+        Name of the nets, with ``{}`` for a number -> {number: name of the contents}.
     """
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for array in netlist.arrays:
@@ -149,7 +153,9 @@ def _rom_contents_of_nets(
 def _rom_driven_inputs(
     router: Array, roms: Mapping[str, Mapping[int, str]]
 ) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield the entries of `RouterClass.settings` for a router module.
+    """Yield each input of a router module that ROMs drive, and the contents of these ROMs.
+
+    They are the items of `RouterClass.settings`.
 
     Parameters
     ----------
@@ -173,14 +179,17 @@ def _rom_driven_inputs(
 
 
 def _router_shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
-    """Return the shape of the routers in `array`; `settings`: rows of their ROM, 0 without one."""
+    """Return the sizes of the routers in `array`, all instances of one module.
+
+    `settings` is the number of rows of the ROM with the select bits, 0 without a ROM.
+    """
     ports = array.outputs["tx"][1] // fabric.width
     router: Any = fabric.netlist.modules[array.module]()
     return RouterShape(ports, max(1, router.n_own_words), fabric.width, settings)
 
 
 def _table_sources(router: Array) -> list[Source]:
-    """Return the sources of the inputs by which tables set the multiplexers of a router.
+    """Return the drivers of the inputs by which ROMs or RAMs set the multiplexers of a router.
 
     These inputs have names that begin with ``setting`` or ``table``. A router without any gets its
     select bits from the sequencer.
@@ -208,11 +217,11 @@ def translate_path(path: str, patterns: Mapping[str, str]) -> str | None:
     Parameters
     ----------
     path : str
-        Name of the instance in the Verilog, with the names of the generate blocks around it.
+        Name in the Verilog, with the names of the generate blocks around it.
     patterns : dict of str to str
-        Path with ``[]`` in place of the index of a generate loop -> translation, with ``{}`` in
-        place of the index, as in the fields `instance_names`, `net_names` and `instance_parts` of
-        `Design`.
+        Name in the Verilog, with ``[]`` for the index of a generate loop -> other name, with ``{}``
+        for the index. The fields `instance_names`, `net_names` and `instance_parts` of `Design` are
+        such dictionaries.
 
     Returns
     -------
@@ -249,18 +258,19 @@ class Design:
     structures : dict of str to Structure
         Module -> its ports, signals and memories, by their names in the Verilog.
     classes : dict of str to RouterClass
-        Router module -> facts for reports.
+        Router module -> its nodes and sizes, for reports.
     parts : dict of str to str
         Module, or name of ROM contents -> the part of the fabric that it belongs to, a value of
         `Role`. Routers may be left out.
     contents : dict of str to RomContents
-        Different contents of the one ROM module; each has the name of the first instance with it.
+        Name -> contents, for all different contents of ROMs. The name is that of the first ROM with
+        these contents; all ROMs are instances of one module.
     interface : str
         Interface of the top: ``host`` or ``core``; empty for any other module.
     prefix : str
         Beginning of the names of all modules.
     inner : frozenset of str
-        Inner modules, which count as part of the modules that have instances of them.
+        Modules, such as multiplexers, that reports count as part of the modules around them.
     instance_names, net_names, instance_parts : dict of str to str
         Patterns for `translate_path`: instances and nets of the top -> their names in the netlist,
         and instances -> the part of the fabric.
@@ -291,7 +301,7 @@ class Design:
 
     @classmethod
     def from_modules(cls, modules: Mapping[str, ModuleText], top: str, **facts: Any) -> Design:
-        """Return a design whose modules are written.
+        """Return a design of some modules that are already converted to Verilog.
 
         Parameters
         ----------
@@ -316,14 +326,17 @@ class Design:
 
     @property
     def counted_modules(self) -> list[str]:
-        """Modules that have an entry of their own in reports, children before parents.
+        """Modules that have a line of their own in reports, children before parents.
 
-        The ROM and inner modules have none.
+        The ROM module and the inner modules (parts of other modules, such as multiplexers) have
+        none.
         """
         return [name for name in self.modules if name != self.rom_module and name not in self.inner]
 
     def children_of(self, name: str) -> tuple[set[str], dict[str, int]]:
-        """Return the modules that module `name` has instances of: inner modules, and others.
+        """Return the inner modules inside module `name`, and its other children.
+
+        Inner modules, such as multiplexers, count in reports as part of the module around them.
 
         Returns
         -------
@@ -361,7 +374,7 @@ class Design:
         return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """Return a design of router modules, their children, and the ROMs that set the routers.
+        """Return a design of router modules, the modules inside, and the ROMs that set them.
 
         The result has no top; the field `top` is the name of the last module.
 
@@ -419,10 +432,10 @@ class Design:
 
 
 def make_and_write(make: Callable[[], Design], folder: str | Path, *, force: bool) -> Design:
-    """Call `make`, and write the design into a folder; check the folder before that.
+    """Call `make` to build a design, and write it into a folder; check the folder before.
 
     With `force`, files that another program wrote may be replaced. Why the check comes first: it
-    takes long to make a large design, and an error about the folder should come before that.
+    takes long to build a large design, and an error about the folder should come before that.
     """
     with make_folder(folder):
         require_writable(Path(folder, VERILOG_FILE))

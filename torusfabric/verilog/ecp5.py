@@ -47,8 +47,9 @@ LEAST_CHAIN_BITS = 4
 class BitCells:
     """Collector of the cells that a multiplexer or sum needs for one bit of its words.
 
-    Each ``add_..`` method adds a cell and returns the net at its output. All bits have the same
-    cells, so that the Verilog is a generate loop over the bits, with loop variable ``k``.
+    Cells are LUTs and other primitives of ECP5. Each ``add_..`` method adds a cell and returns the
+    net at its output. All bits have the same cells, so that the Verilog is a generate loop over the
+    bits, with loop variable ``k``.
 
     Parameters
     ----------
@@ -81,6 +82,8 @@ class BitCells:
 
         Examples
         --------
+        The AND of bit k of two words is the LUT with the contents 8888.
+
         >>> column = BitCells(8)
         >>> column.add_lut(lambda a, b: a and b, "a[k]", "b[k]"), column.cells
         ('n[0]', ["LUT4 #(.INIT(16'h8888)) t0 (.A(a[k]), .B(b[k]), .C(1'b0), .D(1'b0), .Z(n[0]));"])
@@ -121,41 +124,49 @@ class BitCells:
 
 
 def choose_of_two(column: BitCells, first: int, y: str) -> str:
-    """Add ``y ? input first + 1 : input first`` to `column`, one LUT; return its output net."""
+    """Add a LUT ``y ? b : a`` for the input words `first` (a) and `first` + 1 (b).
+
+    The LUT is added to `column`, the cells of one bit. Return the net at its output.
+    """
     words = column.input_bit(first), column.input_bit(first + 1)
     return column.add_lut(lambda a, b, y: b if y else a, *words, y)
 
 
 def choose_of_two_or_zero(column: BitCells, first: int, y: str, x: str) -> str:
-    """Add ``x ? (y ? input first + 1 : input first) : 0``, one LUT; return its output net.
+    """Add a LUT ``x ? (y ? b : a) : 0`` for the input words `first` (a) and `first` + 1 (b).
 
-    The LUT is added to `column`.
+    The LUT is added to `column`, the cells of one bit. Return the net at its output.
     """
     words = column.input_bit(first), column.input_bit(first + 1)
     return column.add_lut(lambda a, b, y, x: (b if y else a) & x, *words, y, x)
 
 
 def pass_input(column: BitCells, index: int) -> str:
-    """Add to `column` a LUT that passes input `index`; return its output net.
+    """Add a LUT that passes input word `index`, and return the net at its output.
 
-    Why: a PFUMX joins LUTs only.
+    The LUT is added to `column`, the cells of one bit. Why: a PFUMX joins LUTs only.
     """
     return column.add_lut(lambda a: a, column.input_bit(index))
 
 
 def choose_of_four(column: BitCells, first: int, y: str, z: str) -> str:
-    """Add to `column` a choice of one of four inputs from `first` on; return its output net.
+    """Add cells that choose one of four input words from `first` on; return the output net.
 
-    Select bit ``z`` chooses the pair of inputs, ``y`` the input of the pair.
+    Select bit ``z`` chooses the pair of words, ``y`` the word of the pair. `column` collects the
+    cells of one bit.
     """
     return column.add_pfumx(choose_of_two(column, first, y), choose_of_two(column, first + 2, y), z)
 
 
 def multiplexer_body(multiplexer: Multiplexer) -> str | None:
-    """Return the Verilog of a multiplexer after its ports; None if the plain form is as good.
+    """Return the Verilog of a multiplexer made of ECP5 cells, after its ports.
+
+    The result is None if Verilog without cells is as good.
 
     Examples
     --------
+    Seven inputs take four LUTs per bit, two of which a PFUMX joins.
+
     >>> body = multiplexer_body(Multiplexer(7, 16, branched=True))
     >>> body.count("LUT4"), body.count("PFUMX")
     (4, 1)
@@ -177,9 +188,9 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
 
 
 def _choose_in_one_level(column: BitCells, count: int) -> str:
-    """Add to `column` a multiplexer with one LUT in series; return its output net.
+    """Add the cells of a multiplexer with one LUT in series; return the output net.
 
-    The number of inputs, `count`, is three, four or six.
+    `count` is the number of inputs: three, four or six. `column` collects the cells of one bit.
     """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:
@@ -191,10 +202,10 @@ def _choose_in_one_level(column: BitCells, count: int) -> str:
 
 
 def _add_cascade(column: BitCells, count: int) -> str:
-    """Add to `column` a cascade of `count` inputs, five or more, and return its output net.
+    """Add the cells of a chain of stages with `count` inputs, five or more; return the output net.
 
-    Its first two stages are a PFUMX of two LUTs. The select bits are ``y, x, z, ..``, as in
-    `torusfabric.rtl.multiplexer`.
+    The first two stages are a PFUMX of two LUTs, each further stage is a LUT. The select bits are
+    ``y, x, z, ..``, as in `torusfabric.rtl.multiplexer`. `column` collects the cells of one bit.
     """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     # With x = 0 the first stage passes y, which the stage that is selected uses to choose its word.
@@ -208,11 +219,10 @@ def _add_cascade(column: BitCells, count: int) -> str:
 
 
 def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """Return one output bit of a later stage of a cascade.
+    """Return the output bit of a LUT in a chain: ``z ? (f ? odd : even) : f``.
 
-    The bit is ``z ? (f ? odd : even) : f``. Without `odd`, it is ``z ? even : f``. Select bit z is
-    1 if the stage chooses one of its own inputs, `even` or `odd`. The output of the stage before is
-    f.
+    f is the output of the LUT before. Without `odd`, the bit is ``z ? even : f``: select bit z is 1
+    if this LUT chooses one of its own inputs, `even` or `odd`.
     """
     if not z:
         return f
@@ -220,10 +230,10 @@ def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
 
 
 def _add_branches(column: BitCells, count: int) -> str:
-    """Add to `column` a multiplexer of two branches and a last input; return its output net.
+    """Add the cells of a multiplexer of two branches and a last input; return the output net.
 
-    `count`, the number of inputs, is seven to nine. The first branch has four inputs, the second
-    one two to four. Branches are explained in `torusfabric.rtl.multiplexer`.
+    Both branches select in parallel. `count`, the number of inputs, is seven to nine. The first
+    branch has four inputs, the second one two to four. `column` collects the cells of one bit.
     """
     select = [f"select[{k}]" for k in range(len(branched_select_bits(count, 0)))]
     first, other = branch_sizes(count)
@@ -234,10 +244,10 @@ def _add_branches(column: BitCells, count: int) -> str:
 
 
 def _add_branch(column: BitCells, first: int, count: int, select: Sequence[str]) -> str:
-    """Add a branch to `column`, and return its output net.
+    """Add the cells that choose one of some inputs, or 0; return the output net.
 
-    The output is one of `count` inputs from `first` on, or 0; `count` is two to four. The select
-    bits are ``y``, ``x`` and, from three inputs on, ``z``.
+    The inputs are `count` words from `first` on; `count` is two to four. The select bits are ``y``,
+    ``x`` and, from three inputs on, ``z``. `column` collects the cells of one bit.
     """
     y, x, *others = select
     low = choose_of_two_or_zero(column, first, y, x)
@@ -252,7 +262,9 @@ def _select_bit(b: int, c: int, d: int) -> int:
 
 
 class _LastChoice(NamedTuple):
-    """The last step of the choice in a sum, which the LUTs of the carry chain make.
+    """The last step by which a sum chooses its operand, which the LUTs of the carry chain make.
+
+    The LUT of each bit has the inputs b, c and d, besides the word to which the operand is added.
 
     Parameters
     ----------
@@ -273,10 +285,14 @@ class _LastChoice(NamedTuple):
 
 
 def sum_body(meant: ChosenSum) -> str | None:
-    """Return the Verilog of the sum `meant` after its ports; None if the plain form is as good.
+    """Return the Verilog of the sum `meant`, made of ECP5 cells, after its ports.
+
+    The result is None if Verilog without cells is as good.
 
     Examples
     --------
+    A choice among three operands and 0 takes one LUT per bit besides the carry chain.
+
     >>> body = sum_body(ChosenSum(4, 16, idles=True))
     >>> body.count("LUT4"), body.count("CCU2C")
     (1, 1)
@@ -299,7 +315,9 @@ def sum_body(meant: ChosenSum) -> str | None:
 
 
 def _choose_word_or_zero(column: BitCells, count: int, select: Sequence[str]) -> _LastChoice | None:
-    """Add the first levels of a choice whose last option is 0; return its last step.
+    """Add the LUTs that choose among some operands and 0, except the last step; return this step.
+
+    The LUTs of the carry chain make the last step.
 
     Parameters
     ----------
@@ -341,10 +359,11 @@ def _choose_word_or_zero(column: BitCells, count: int, select: Sequence[str]) ->
 
 
 def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastChoice | None:
-    """Add the first levels of a choice between `count` operands to `column`; return its last step.
+    """Add the LUTs that choose among `count` operands, except the last step; return this step.
 
-    `select` has the expressions of the select bits. The result is None if no form takes fewer LUTs
-    than the plain one.
+    The LUTs of the carry chain make the last step. `column` collects the cells of one bit. `select`
+    has the expressions of the select bits. The result is None if no form takes fewer LUTs than the
+    plain one.
     """
     y, *others = select
     if count == 2:
@@ -366,10 +385,10 @@ def _choose_word(column: BitCells, count: int, select: Sequence[str]) -> _LastCh
 
 
 def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
-    """Return the Verilog of a sum: `columns`, the cells of its first levels, then the carry chain.
+    """Return the Verilog of a sum: first `columns`, the cells in front, and then the carry chain.
 
-    `step` is the last step of the choice, which the LUTs of the chain make. A CCU2C adds two bits,
-    so an odd `width` is padded with a bit that adds 0.
+    `step` is the last step by which the operand is chosen, which the LUTs of the chain make. A
+    CCU2C adds two bits, so an odd `width` is padded with a bit that adds 0.
     """
     pairs = (width + 1) // 2
     nothing = f"  assign {{b[{width}], c[{width}], d[{width}]}} = 3'b0;\n" * (width % 2)
@@ -396,8 +415,8 @@ def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
 def _chain_lut_contents(step: _LastChoice) -> int:
     """Return the contents of each LUT of the carry chain, as a number of 16 bits.
 
-    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k. `step` is the
-    choice that the LUT makes before it adds.
+    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k. `step` is the last
+    choice among operands, which the LUT makes before it adds.
     """
     value = 0
     for row in range(16):

@@ -86,7 +86,9 @@ def no_verilog_error(what: object) -> InputError:
 
 
 def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
-    """Split a bit range of a value along its nested concatenations and slices, lowest bits first.
+    """Yield the values that a bit range of a value consists of, lowest bits first.
+
+    Nested concatenations and slices are followed down to the values inside.
 
     Yields
     ------
@@ -112,9 +114,9 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
 
 
 def scale_offset(offset: Value, stride: int) -> Value:
-    """Return the position `offset` times `stride`, the distance of two neighbouring entries.
+    """Return the position of entry number `offset`, where entries are `stride` bits apart.
 
-    If the stride is a power of two, the product needs no multiplier.
+    It is the product of both. If the stride is a power of two, no multiplier is needed.
     """
     if stride & stride - 1:
         return offset * stride
@@ -122,16 +124,18 @@ def scale_offset(offset: Value, stride: int) -> Value:
 
 
 def _merge_cases(cases: list[Case], bits: int) -> list[Case]:
-    """Merge the cases that choose the same expression into one case with several patterns.
+    """Return fewer cases that choose alike: cases with the same expression become one.
 
-    The expression that is chosen by the largest number of test values becomes the default.
+    A case is a pair of patterns, such as ``("01", "11")``, and the expression that is chosen if the
+    tested value matches one of them. The expression that most values choose becomes the default,
+    which comes last.
 
     Parameters
     ----------
     cases : list of Case
         Cases in order of precedence, the default last. Patterns have no wildcards (``-``).
     bits : int
-        Bits of the test.
+        Bits of the tested value.
     """
     found: dict[str, str] = {}
     for patterns, text in cases[:-1]:
@@ -158,12 +162,13 @@ def _merge_cases(cases: list[Case], bits: int) -> list[Case]:
 class ExpressionWriter:
     """Writer of Amaranth values as Verilog expressions.
 
-    Methods return an expression, and add the helpers that it needs to `nets` and `body`.
+    Methods return an expression. If it needs further wires or functions (helpers), they are added
+    to `nets` and `body`.
 
     Attributes
     ----------
     nets : dict of str to (list of str)
-        Head of a declaration -> names of the wires and registers declared by it.
+        Beginning of a declaration, such as ``wire [7:0]`` -> names of the nets that it declares.
     body : list of str
         Text between the declarations and the end of the module: functions and assignments.
     """
@@ -187,11 +192,11 @@ class ExpressionWriter:
         return self._helpers[text]
 
     def _choose_by_function(self, test: str, cases: list[Case], width: int) -> str:
-        """Return the name of a wire with the value of the first of `cases` that matches a test.
+        """Return the name of a new wire with the value of the first of `cases` that matches `test`.
 
-        The values have `width` bits. A Verilog function chooses the value. Its arguments are the
-        test and all values that are no constants. Why: a simulator evaluates the function again
-        only when an argument changes.
+        A case is a pair of patterns and an expression of `width` bits. A Verilog function makes the
+        choice; its arguments are the test and all expressions that are no constants. Why: a
+        simulator evaluates the function again only when an argument changes.
         """
         texts = [text for _, text in cases if not CONSTANT.fullmatch(text)]
         test_name, *names = islice(self._argument_names(), 1 + len({*texts}))
@@ -209,7 +214,10 @@ class ExpressionWriter:
         return self.helper_wire(chosen, width, called="by_" + test)
 
     def _argument_names(self) -> Iterator[str]:
-        """Yield names for the arguments of functions, first that of the test. No net has them."""
+        """Yield names for the arguments of a Verilog function, first that of the test.
+
+        No net has one of these names.
+        """
         for number in count():
             if number == len(self._arguments):
                 self._arguments.append(
@@ -254,7 +262,7 @@ class ExpressionWriter:
         return concatenate([filled, self._bits_within(value, low, size)])
 
     def assignment_target(self, value: Value) -> str:
-        """Return the Verilog of a value on the left-hand side of an assignment."""
+        """Return the Verilog of a value on the left of an assignment, such as ``word[3:0]``."""
         match value:
             case ast.Concat():
                 return concatenate(
@@ -303,14 +311,14 @@ class ExpressionWriter:
         return self.choose_case(value.test, cases, high - low)
 
     def choose_case(self, test: Value, cases: list[Case], width: int) -> str:
-        """Return the expression of the first case that matches a test; 0 if none matches.
+        """Return the expression of the first case that `test` matches; 0 if it matches none.
 
         Parameters
         ----------
         test : Value
-            Value that the patterns of the cases are compared with.
+            Value that is compared with the patterns.
         cases : list of Case
-            Cases in order of precedence.
+            Pairs of patterns and an expression, in order of precedence.
         width : int
             Bits of the expression of each case.
         """
@@ -337,7 +345,10 @@ class ExpressionWriter:
         return self._choose_by_function(text, cases, width)
 
     def _conditional_chain(self, test: Value, cases: list[Case]) -> str:
-        """Return a chain of conditional expressions; each of `cases` but the last tests one bit."""
+        """Return the choice among cases as ``flag ? first : other ? second : last``.
+
+        Each of `cases` but the last tests one bit of `test`.
+        """
         text = cases[-1][1]
         for patterns, each in reversed(cases[:-1]):
             flag, wanted = self.flag_bit(test, patterns or ())
@@ -345,10 +356,12 @@ class ExpressionWriter:
         return text
 
     def flag_bit(self, test: Value, patterns: tuple[str, ...]) -> tuple[str, bool]:
-        """Return the condition of a case that tests one bit.
+        """Return the bit of `test` that decides if a case matches, for a case that tests one bit.
 
         Parameters
         ----------
+        test : Value
+            The tested value.
         patterns : tuple of str
             One pattern with a single 0 or 1, such as ``("--1",)``.
 
@@ -367,8 +380,7 @@ class ExpressionWriter:
     def _select_bits(self, text: str, size: int, low: int, high: int, called: str) -> str:
         """Return bits `low` to ``high - 1`` of the expression `text`, which has `size` bits.
 
-        A helper, named after `called`, holds the expression unless all bits are wanted.
-
+        Unless all bits are wanted, a wire named after `called` gets the value of the expression.
         Why: Verilog selects bits of a name only, not of an expression.
         """
         if (low, high) == (0, size):
@@ -430,7 +442,10 @@ class ExpressionWriter:
         raise no_verilog_error(value)
 
     def _invert_bits(self, value: Value, low: int, high: int) -> str:
-        """Return the inverse of bits `low` to ``high - 1`` of `value`; avoid a double inversion."""
+        """Return the expression of the inverse of bits `low` to ``high - 1`` of `value`.
+
+        The inverse of an inversion is the value inside.
+        """
         if isinstance(value, ast.Operator) and value.operator == "~":
             return self.bits(value.operands[0], low, high)
         text = self.bits(value, low, high)
@@ -439,9 +454,9 @@ class ExpressionWriter:
         return f"~{parenthesize(text)}"
 
     def _chain_operands(self, value: ast.Operator, low: int, high: int) -> list[str]:
-        """Return the operands of a value that is a chain of one operator, such as ``a & b & c``.
+        """Return the operands of nested operations with one operator: a, b and c for ``a & b & c``.
 
-        Of each operand, the result has bits `low` to ``high - 1``.
+        Each operand is the expression of its bits `low` to ``high - 1``.
         """
         first, last = value.operands
         same = isinstance(first, ast.Operator) and first.operator == value.operator
@@ -449,9 +464,10 @@ class ExpressionWriter:
         return [*(before or [self.bits(first, low, high)]), self.bits(last, low, high)]
 
     def _bitwise_operation(self, sign: str, texts: list[str], bits: int) -> str:
-        """Return the operation `sign` on the operands `texts`, expressions of `bits` bits each.
+        """Return the expression of a bitwise operation on several operands, such as ``a & b``.
 
-        Constant operands that change nothing are left out.
+        `sign` is the operator, and `texts` are expressions of `bits` bits each. Constant operands
+        that change nothing are left out.
         """
         same, fixed = (-1, 0) if sign == "&" else (0, -1)
         if sign != "^" and constant(fixed, bits) in texts:
@@ -460,10 +476,10 @@ class ExpressionWriter:
         return join_operands(sign, texts) if texts else constant(same, bits)
 
     def _divide_values(self, sign: str, a: Value, b: Value) -> str:
-        """Return the name of a helper: ``a // b`` or ``a % b`` (`sign`) by the rules of Amaranth.
+        """Return the name of a wire with the quotient or the remainder of a and b, as in Amaranth.
 
-        Amaranth rounds the quotient down, and the result is 0 if b is 0. Why so long: Verilog
-        rounds towards zero, and gives X if b is 0.
+        `sign` is ``//`` or ``%``. Amaranth rounds the quotient down, and the result is 0 if b is 0.
+        Verilog rounds towards zero, and gives X if b is 0; this is why more logic is needed.
         """
         signed = a.shape().signed or b.shape().signed
         # One more bit: an unsigned operand becomes signed, and -2^(n-1) / -1 needs n + 1 bits.

@@ -80,7 +80,7 @@ class LiteXFabric(LiteXModule):
                 _add_source(platform, Path(folder).resolve() / name, self.manifest["modules"])
 
     def _add_bus(self) -> dict[str, Any]:
-        """Make the bus interface and the interrupt.
+        """Make the bus interface and the interrupt, and return their signals.
 
         The result is a dict: port of the Verilog -> signal of LiteX.
         """
@@ -93,7 +93,7 @@ class LiteXFabric(LiteXModule):
         return signals | {"irq": self.ev.irq}
 
     def _add_streams(self) -> dict[str, Any]:
-        """Make the endpoints of all streams.
+        """Make the LiteX endpoints of all streams, and return their signals.
 
         The result is a dict: port of the Verilog -> signal of LiteX.
         """
@@ -121,7 +121,10 @@ class LiteXFabric(LiteXModule):
 
     @property
     def csrs(self) -> list[Any]:
-        """Registers as CSRs, in the order of their addresses; gaps are filled."""
+        """The registers as CSRs of LiteX, in the order of their addresses.
+
+        Addresses without a register have a CSR, too, so that all addresses stay right.
+        """
         found, offset = [], 0
         for name, register in self.manifest["bus"]["registers"].items():
             while offset < register["offset"]:
@@ -177,7 +180,11 @@ def add_fabric(soc: Any, name: str, folder: str | Path, origin: int | None = Non
 
 @contextmanager
 def _reserved_csrs(soc: Any) -> Iterator[None]:
-    """Reserve the region for CSRs of the SoC, `soc`, which LiteX allocates only at the end."""
+    """Reserve the region of the CSRs of a SoC on its bus.
+
+    Why: LiteX allocates this region only at the end, and the fabric could otherwise get its
+    addresses.
+    """
     regions = soc.bus.regions
     if "csr" in regions:
         yield
@@ -262,7 +269,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _make_csr(name: str, register: dict[str, Any]) -> Any:
-    """Return a register as a CSR called `name`.
+    """Return a CSR of LiteX, called `name`, for a register in the manifest.
 
     A register with the single field ``value`` becomes a CSR without fields.
     """

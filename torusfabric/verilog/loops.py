@@ -46,7 +46,7 @@ WIDEST_ROTATED = 62
 
 
 def local_name(pattern: str) -> str:
-    """Return the name of a net or an instance without the number of the member.
+    """Return the name of a net or an instance inside a generate loop, without its number.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def local_name(pattern: str) -> str:
 
 @dataclass
 class NetArray:
-    """A Verilog array of nets, such as ``tx [0:15]``, with one net for each member of a scope.
+    """A Verilog array of nets, such as ``tx [0:15]``: one net for each node, for example.
 
     Parameters
     ----------
@@ -79,16 +79,18 @@ class NetArray:
 
 
 class MemberTable(NamedTuple):
-    """A constant of the top that holds a number for each member of a scope, side by side.
+    """A constant of the Verilog top with a number for each iteration of a generate loop.
+
+    The numbers stand side by side, the first one lowest.
 
     Parameters
     ----------
     bits : int
-        Bits of an entry.
+        Width of each number.
     values : ndarray of int, shape (members,)
-        Entries; 0 where none is defined yet.
+        The number for each iteration; 0 where none is defined yet.
     defined : ndarray of bool, shape (members,)
-        True for entries that some instance uses.
+        True for numbers that some instance uses.
     """
 
     name: str
@@ -98,14 +100,16 @@ class MemberTable(NamedTuple):
 
 
 class Nets:
-    """All nets and constants of a top, by their names in the netlist.
+    """The nets and constants of the Verilog top, found by the names of nets in the netlist.
+
+    The top has a generate loop for each *scope*, such as all nodes.
 
     Parameters
     ----------
     single : dict of str to int
-        Net outside arrays, ports included -> width in bits.
+        Net that exists once, ports included -> width in bits.
     scopes : dict of str to (list of Array)
-        Scope -> arrays of instances in its generate loop.
+        Scope, such as ``node`` -> arrays of instances in its generate loop.
     taken : set of str
         Further names that are in use, so that no net may have them.
 
@@ -131,7 +135,7 @@ class Nets:
                     known.width = max(known.width, width)
 
     def _add_array(self, pattern: str, width: int, size: int) -> NetArray:
-        """Return the net array of a pattern of names, such as ``tx_{}``; add it if it is new.
+        """Return the Verilog array for nets such as ``tx_{}``; declare it if it is new.
 
         A new array has `size` nets of `width` bits.
         """
@@ -141,7 +145,7 @@ class Nets:
 
     @property
     def net_patterns(self) -> dict[str, str]:
-        """Pattern of an array element -> pattern of the net: ``tx[]`` -> ``tx_{}``."""
+        """Element of a Verilog array -> name of the net in the netlist: ``tx[]`` -> ``tx_{}``."""
         return {f"{array.name}[]": pattern for pattern, array in self._arrays.items()}
 
     def declaration_lines(self) -> Iterator[str]:
@@ -153,7 +157,10 @@ class Nets:
             yield comma_list("  assign ", self._assigned, ";")
 
     def new_name(self, first: str, name: str = "") -> str:
-        """Return the first of `first`, `name`, ``name_2``, .. that is unused; mark it as used."""
+        """Return the first unused name among `first`, `name`, ``name_2``, .., and mark it as used.
+
+        By default `name` is the same as `first`.
+        """
         found, number, name = first, 1, name or first
         if found in self._names:
             found = name
@@ -171,14 +178,15 @@ class Nets:
         )
 
     def part_expression(self, part: Part) -> str:
-        """Return the expression of `part`, a bit range of a net; see `net_expression`."""
+        """Return the Verilog expression of a bit range of a net, such as ``tx[17][7:0]``."""
         name, of = self.net_expression(part.net)
         return bits_of(name, part.start, part.width, of)
 
     def net_expression(self, net: str) -> tuple[str, int]:
-        """Return the Verilog expression of a net of the netlist, and the width of the expression.
+        """Return the Verilog expression of a net of the netlist, and its width in bits.
 
-        For example, net ``tx_17`` is ``tx[17]`` if nets of this pattern form an array.
+        For example, net ``tx_17`` is ``tx[17]`` if nets of the form ``tx_{}`` are an array in
+        Verilog.
         """
         if net in self._single:
             return net, self._single[net]
@@ -189,14 +197,14 @@ class Nets:
         raise KeyError(net)
 
     def element_expression(self, pattern: str, number: str) -> tuple[str, int]:
-        """Return the expression of an array element, and its width.
+        """Return the Verilog expression of a net with a number in its name, and its width in bits.
 
         Parameters
         ----------
         pattern : str
-            Name of the net in the netlist, with ``{}`` for the number.
+            Name of the net in the netlist, with ``{}`` for the number: ``tx_{}``.
         number : str
-            Expression of the number.
+            Expression of the number: ``k`` for the element ``tx[k]``.
         """
         net = pattern.format(number)
         if pattern not in self._arrays and net in self._single:
@@ -205,9 +213,9 @@ class Nets:
         return f"{array.name}[{number}]", array.width
 
     def find_array(self, pattern: str) -> NetArray:
-        """Return the net array of a pattern of names.
+        """Return the Verilog array for nets such as ``tx_{}``.
 
-        If the nets are inputs of the top, make an array and assign the inputs to it.
+        If the nets are inputs of the top, declare an array and assign the inputs to it.
         """
         if pattern not in self._arrays:
             form = re.compile(re.escape(pattern).replace(r"\{\}", r"(\d+)"))
@@ -219,7 +227,9 @@ class Nets:
 
 
 class GenerateLoop:
-    """A generate loop over the members of a scope; without a scope, one instance outside loops.
+    """The Verilog of one generate loop, or of one instance outside loops.
+
+    A loop goes over the members of a *scope*, such as all nodes.
 
     Parameters
     ----------
@@ -228,17 +238,17 @@ class GenerateLoop:
     arrays : sequence of Array
         Arrays of instances in the scope.
     prefix : str
-        Beginning of the names of modules.
+        Prefix of the names of all modules.
     modules : dict of str to ModuleText
         Leaf modules, of which instances connect the ports.
 
     Attributes
     ----------
     lines : list of str
-        Text of the loop.
+        The Verilog, line by line.
     paths : dict of (str, str) to str
-        Name of an array of instances, and its module -> path of the instances in the Verilog, with
-        ``{}`` for the number of the member.
+        (Name of instances, module) -> path of the instances in the Verilog, both with ``{}`` for
+        the number: ``("router_at_{}", "router_0")`` -> ``node[{}].router``.
     """
 
     def __init__(
@@ -289,10 +299,11 @@ class GenerateLoop:
     # Instances
 
     def _input_expressions(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
-        """Return input -> expression for each array of instances with the same name.
+        """Return the expression of each input: ``found[array][port]`` is its Verilog.
 
-        Inputs that differ only in numbers get one expression, valid for all arrays. Why: the arrays
-        are alternatives of one generate ``if``, and share the tables of these numbers.
+        The arrays of instances have one name, and are the alternatives of one generate ``if``.
+        Inputs that differ only in numbers get one expression with a table of these numbers, which
+        all arrays share.
         """
         pins: dict[Array, dict[str, str]] = {}
         alike: dict[tuple[str, tuple[object, ...]], list[tuple[Array, list[Source]]]] = {}
@@ -320,9 +331,9 @@ class GenerateLoop:
     def _share_long_expressions(
         self, arrays: Sequence[Array], inputs: list[dict[str, str]]
     ) -> None:
-        """Replace each long expression that several inputs share by a wire, in place.
+        """Declare a wire for each long expression that several inputs share, and use it there.
 
-        `inputs` has a dict for each of `arrays`: input port -> expression.
+        `inputs` has a dict for each of `arrays`: input port -> expression. The dicts are changed.
         """
         uses = Counter(text for pins in inputs for text in pins.values())
         named: dict[str, str] = {}
@@ -337,17 +348,17 @@ class GenerateLoop:
     def _instances_by_module(
         self, scope: str, name: str, each: list[tuple[Array, dict[str, str]]]
     ) -> Iterator[str]:
-        """Yield the lines of all instances with one name in a generate loop.
+        """Yield the lines of the instances with one name, such as ``router``, in a generate loop.
 
-        If the members of the scope have different modules for the name, or some have none, a
-        generate ``if`` or ``case`` on the loop variable selects the module.
+        If the module differs between the iterations of the loop, or some iterations have no such
+        instance, a generate ``if`` or ``case`` on the loop variable selects it.
 
         Parameters
         ----------
         scope, name : str
-            Name of the scope, and name of the instances.
+            Name of the loop, and name of the instances.
         each : list of (Array, dict of str to str)
-            An array of instances for each module, with the expressions of its inputs.
+            For each module, its instances, and for each input the expression.
         """
         which = np.full(self._size, len(each))
         for number, (array, _) in enumerate(each):
@@ -382,9 +393,10 @@ class GenerateLoop:
     def _instance_lines(
         self, array: Array, pins: Mapping[str, str], indent: str, name: str
     ) -> list[str]:
-        """Return the Verilog lines of the instances of an array, with the given pins.
+        """Return the Verilog of an instance in the loop, as lines.
 
-        `name` is the name of the instances in the loop, and `indent` the spaces before each line.
+        `pins` has the expression at each input, and the outputs of `array` drive its nets. `name`
+        is the name of the instance, and `indent` the spaces before each line.
         """
         every = [f".{port}({text})" for port, text in pins.items()]
         for port, (net, width) in array.outputs.items():
@@ -399,11 +411,11 @@ class GenerateLoop:
         return [head, comma_list(f"{indent}  {name} (", every, ");")]
 
     def _rom_parameters(self, array: Array, roms: RomContents) -> str:
-        """Return the parameters of the ROM instances of an array.
+        """Return the text of the parameters of ROM instances: ``.DEPTH(4), .WIDTH(8), ..``.
 
-        The different contents in `roms` stand one after another in one constant, of which each
-        instance selects its own. Contents that rotate around a torus are stored for the first nodes
-        only; see `RotatedRoms`.
+        The different contents in `roms` stand one after another in one constant, from which each
+        instance of `array` selects its own. If the contents repeat, rotated, from node to node,
+        only those of the first nodes are stored; see `RotatedRoms`.
         """
         stem, different = local_name(array.name), [*roms.contents]
         depth, width = len(different[0]), roms.width
@@ -437,16 +449,16 @@ class GenerateLoop:
     # Expressions
 
     def _source_expression(self, source: Source, array: Array, label: str) -> str:
-        """Return the expression of a source, which drives some bits of an input.
+        """Return the Verilog expression of the nets or constants that drive some bits of an input.
 
         Parameters
         ----------
         source : Source
-            Nets or constants that drive the bits, in all instances.
+            The nets or constants, which can differ from instance to instance.
         array : Array
             Instances that have the input.
         label : str
-            Name for the table, if the expression needs one.
+            Name for a table of the differences, if the expression needs one.
         """
         if isinstance(source, Constant):
             return f"{source.width}'d{source.value}"
@@ -480,7 +492,7 @@ class GenerateLoop:
         return text
 
     def _slice_expression(self, source: Slice, array: Array, label: str) -> str:
-        """Return the expression of `source`: bits of one net in each instance of `array`.
+        """Return the Verilog expression of `source`, a bit range of a net in each instance.
 
         The number in the name of the net, and the position of the bits in it, may depend on the
         instance. `label` is the name for a table of these numbers, if one is needed.
@@ -504,7 +516,7 @@ class GenerateLoop:
         return f"{name}[{self._word_offset(source.width, word)}{_part_select_end(source.width)}]"
 
     def _word_offset(self, width: int, number: str) -> str:
-        """Return the expression of the lowest bit of word `number` in a net of adjacent words.
+        """Return the expression of the lowest bit of one of several adjacent words: ``8 * k``.
 
         Parameters
         ----------
@@ -522,9 +534,10 @@ class GenerateLoop:
         )
 
     def _number_expression(self, array: Array, values: IntArray, count: int, label: str) -> str:
-        """Return the expression of a number that each instance has.
+        """Return the Verilog expression of a number that differs from instance to instance.
 
-        The expression is a literal, a function of ``k``, or an entry of a table.
+        The expression is a literal, a function of the loop variable such as ``3 * k + 1``, or an
+        entry of a table.
 
         Parameters
         ----------
@@ -533,7 +546,7 @@ class GenerateLoop:
         values : ndarray of int, shape (instances,)
             The number of each instance.
         count : int
-            Upper bound of the numbers, exclusive.
+            A number that is larger than all values.
         label : str
             Name for the table, if the expression needs one.
         """
@@ -555,18 +568,19 @@ class GenerateLoop:
     def _table_entry(
         self, label: str, index: IntArray, values: IntArray | BoolArray, bits: int
     ) -> str:
-        """Return the expression of entry ``k`` of the table `label`.
+        """Return the Verilog expression of entry ``k`` of a table; ``k`` is the loop variable.
 
-        A table is used again if its entries agree with the new values.
+        The table is a constant with an entry for each iteration of the loop. A known table is used
+        again if its entries agree with the new values.
 
         Parameters
         ----------
         label : str
             Name for the table.
         index : ndarray of int
-            Members that have a value.
+            Iterations of the loop that have a value.
         values : ndarray of int or bool
-            Value of each of these members.
+            Value in each of these iterations.
         bits : int
             Bits of an entry.
         """
@@ -587,9 +601,9 @@ class GenerateLoop:
 
 
 def _source_key(source: Source) -> object:
-    """Return a key that is equal for sources that differ only in the numbers of their instances.
+    """Return a key that is equal for drivers of an input that one Verilog expression can describe.
 
-    Such sources can be written as one expression with a table of the numbers.
+    They differ only in a number for each instance, which the expression takes from a table.
     """
     match source:
         case Slice(net, number, start, width):
@@ -602,7 +616,10 @@ def _source_key(source: Source) -> object:
 
 
 def _merge_sources(sources: Sequence[Source]) -> Source:
-    """Merge sources that have the same key and belong to different instances into one source."""
+    """Return one driver for an input of all instances, given drivers of some instances each.
+
+    The drivers have equal keys, see `_source_key`, and are merged in order.
+    """
     first = sources[0]
     if len(sources) == 1 or isinstance(first, Constant):
         return first
@@ -624,7 +641,10 @@ def _part_select_end(width: int) -> str:
 
 
 def _merge_adjacent(sources: Sequence[Source]) -> list[Source]:
-    """Return sources with adjacent ranges of the same net merged."""
+    """Return the drivers of an input, with adjacent bit ranges of one net merged into one range.
+
+    `sources` lists the lowest bits first.
+    """
     found: list[Source] = []
     for each in sources:
         last = found[-1] if found else None

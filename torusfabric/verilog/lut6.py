@@ -22,7 +22,9 @@ LUT6 = "TORUSFABRIC_LUT6"
 
 
 def lut6_body(module: Multiplexer) -> str | None:
-    """Return the Verilog of a multiplexer after its ports; None for fewer than four inputs.
+    """Return the Verilog of a multiplexer for devices with 6-input LUTs, after its ports.
+
+    The result is None for fewer than four inputs.
 
     Parameters
     ----------
@@ -31,6 +33,8 @@ def lut6_body(module: Multiplexer) -> str | None:
 
     Examples
     --------
+    A chain of two LUTs per bit: the first selects among four words, the second adds two.
+
     >>> print(lut6_body(Multiplexer(6, 8, branched=False)))
       wire [7:0] table_0 = select[2] ? (select[0] ? words[31:24] : words[23:16]) :
         (select[0] ? words[15:8] : words[7:0]);
@@ -51,7 +55,7 @@ def lut6_body(module: Multiplexer) -> str | None:
 
 
 class _LutWires:
-    """Collector of the lines of a multiplexer: one wire for each LUT and all bits of a word."""
+    """Collector of the Verilog of a multiplexer: each LUT is a wire with all bits of a word."""
 
     def __init__(self, width: int) -> None:
         self._range = range_of(width)
@@ -68,7 +72,7 @@ class _LutWires:
 def _add_cascade(
     tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Add the lines of a cascade to `tables`.
+    """Add a chain of LUTs to `tables`, in which each selects its own inputs or the LUT before.
 
     Parameters
     ----------
@@ -77,7 +81,7 @@ def _add_cascade(
     bits : sequence of str
         Expressions of the select bits.
     idles : bool
-        True for a branch, which may select none of its inputs.
+        True if the chain is one of two branches, which may select none of its inputs.
 
     Returns
     -------
@@ -98,10 +102,10 @@ def _add_cascade(
 def _add_branches(
     tables: _LutWires, words: Sequence[str], bits: Sequence[str], *, idles: bool = False
 ) -> tuple[str, list[str]]:
-    """Add to `tables` the lines of a multiplexer of branches.
+    """Add to `tables` a multiplexer of two branches, which select in parallel, and a last input.
 
-    It is a cascade if it has too few inputs. The parameters `words`, `bits` and `idles`, and the
-    two results, are those of `_add_cascade`.
+    With few inputs it is a single chain of LUTs. The parameters `words`, `bits` and `idles`, and
+    the two results, are those of `_add_cascade`.
     """
     sizes = branch_sizes(len(words))
     if len(sizes) == 1:

@@ -62,12 +62,14 @@ PORT_MEANINGS = ports_by_name(
 
 
 def port_facts(netlist: Netlist) -> dict[str, dict[str, Any]]:
-    """Return the facts about each port of a top: port -> dict.
+    """Return the facts about each port of the Verilog top, by the name of the port.
 
-    The facts are direction, width, role, protocol, node, clock and meaning.
+    The facts are a dict with direction, width, role, protocol, node, clock and meaning.
 
     Examples
     --------
+    The port ``receive_1`` of node 1 carries data.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> netlist = tf.Fabric(program, width=8, top="core").netlist
@@ -133,17 +135,21 @@ def manifest(
 
 
 def _original_numbers(topology: Topology) -> dict[str, list[int]]:
-    """Return the number of each node in the topology without faults, if some nodes are broken."""
+    """Return the entry ``numbers_in_whole``: each node's number in the network without faults.
+
+    The result is empty if no node is broken.
+    """
     if not isinstance(topology, Faulty) or not topology.broken_nodes:
         return {}
     return {"numbers_in_whole": topology.kept.tolist()}
 
 
 def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
-    """Return where a bench imports the functions of operators from other packages.
+    """Return the entry ``operator_functions``: operator -> ``module:function`` of another package.
 
-    Operators that are not associative are left out. Why: the bench computes expected words by the
-    definition of the collective, which leaves the order of operands open.
+    The bench imports the functions from there. Operators that are not associative are left out.
+    Why: the bench computes expected words by the definition of the collective, which leaves the
+    order of operands open.
     """
     found = {
         operator.name: f"{operator.function.__module__}:{operator.function.__qualname__}"
@@ -158,7 +164,10 @@ def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, st
 
 
 def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return collective, algorithm and schedule of a fabric; with several modes, lists of them."""
+    """Return the entries ``collective``, ``algorithm``, ``rounds`` and others of a fabric.
+
+    With several modes, each entry is a list with a value for each mode.
+    """
     each = [
         {
             "collective": mode.schedule.collective.to_json() | _root_choice(mode),
@@ -175,15 +184,15 @@ def _schedule_facts(fabric: Fabric) -> dict[str, Any]:
 
 
 def _root_choice(mode: Mode) -> dict[str, str]:
-    """Return the entry ``root`` of a mode whose runs choose the root; empty for other modes."""
+    """Return the entry ``{"root": "any"}`` if runs choose the root of a mode, else an empty one."""
     return {"root": "any"} if mode.any_root else {}
 
 
 def _offset_facts(mode: Mode) -> dict[str, Any]:
-    """Return the offsets of an exchange or halo, and the origin of each received message.
+    """Return the entries ``offsets`` and ``origins`` of an exchange or halo.
 
-    ``origins[p][k]`` is the position from which position p receives by offset k, or None. The
-    result is empty if `mode` has another collective.
+    ``origins[p][k]`` is the node, by its position in the group, from which position p receives by
+    offset k, or None. The result is empty if `mode` has another collective.
     """
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
     if not collective.local:
@@ -197,7 +206,7 @@ def _offset_facts(mode: Mode) -> dict[str, Any]:
 
 
 def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
-    """Return the entry of mode `number`: collective, algorithm, memory words, cycles, forms."""
+    """Return the entry of mode `number` in the manifest: collective, words, cycles and others."""
     mode, layout = fabric.program.modes[number], fabric.layouts[number]
     collective, own = mode.schedule.collective, mode.schedule.topology
     axes = range(own.dimensions) if collective.axes is None else collective.axes
@@ -206,6 +215,7 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
         "collective": collective.kind,
         "axes": list(axes),
         **({"without": list(collective.without)} if collective.without else {}),
+        **({"groups": [list(group) for group in collective.members]} if collective.members else {}),
         # A mode may leave out links that other modes use.
         **({} if own == fabric.program.topology else {"topology": own.to_entry()}),
         "root": collective.root if collective.rooted else None,
@@ -226,9 +236,9 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
 
 
 def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
-    """Return the entry of the form of `mode` for the lengths `served`.
+    """Return the entry of the form of `mode` that serves messages of the lengths `served`.
 
-    The entry has the shortest length, the schedule and the cycles.
+    It has the shortest of these lengths, the algorithm and the cycles.
     """
     start, form = served.start, mode.form_at(served.form)
     schedule = form.schedule
@@ -243,10 +253,10 @@ def _form_entry(mode: Mode, served: Range) -> dict[str, Any]:
 
 
 def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
-    """Return the cycles of a run as plain data, one entry for each of `pieces`, a range of lengths.
+    """Return the cycles of a run for each range of lengths, as entries of the manifest.
 
-    A run in which a chunk has n flits takes constant + per_flit * n cycles. An entry holds for all
-    n >= from, up to the next entry.
+    A run in which a chunk has n flits takes ``constant + per_flit * n`` cycles. An entry holds for
+    all n from its ``from`` up to that of the next entry.
     """
     return [
         {"from": piece.first, "constant": piece.constant, "per_flit": piece.per_flit}
@@ -255,10 +265,13 @@ def _cycle_entries(pieces: Iterable[CyclePiece]) -> list[dict[str, int]]:
 
 
 def interface_facts(fabric: Fabric) -> dict[str, Any]:
-    """Return the entries of the manifest that depend on the interface, which ``--top`` chooses.
+    """Return the entries of the manifest that depend on the ports, which ``--top`` chooses.
 
     Examples
     --------
+    A host port has the address at which received words begin. Without memories, received words
+    arrive on streams at the in-ports.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan(tf.Torus(3, 3), "allgather", algorithm="one-packet"))
     >>> interface_facts(tf.Fabric(program, top="host"))["recv_base"]
@@ -291,7 +304,7 @@ def companion_files(
     flow: str | None = None,
     templates: bool = False,
 ) -> dict[str, str]:
-    """Return the text of each file of an export other than the Verilog, by its name.
+    """Return the text of each file beside the Verilog, such as the manifest, by its name.
 
     Parameters
     ----------
@@ -321,12 +334,12 @@ def companion_files(
 
 
 def bench_files(bench: BenchAdditions) -> dict[str, str]:
-    """Return the files of a cocotb bench, path in the export -> text.
+    """Return the text of each file of a cocotb bench, by its path in the export.
 
     Parameters
     ----------
     bench : BenchAdditions
-        The top, and the files that the adapter adds to those of every bench.
+        The name of the top module, and the files that this kind of fabric adds to every bench.
     """
     sources = sorted(
         (dict(zip(COMMON_BENCH_FILES, COMMON_BENCH_FILES, strict=True)) | dict(bench.files)).items()

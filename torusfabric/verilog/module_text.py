@@ -66,11 +66,11 @@ class Structure(NamedTuple):
     ports : dict of str to Port
         Ports in the order of their declaration.
     signals : dict of str to int
-        Width of each register and wire that is no port.
+        Width in bits of each register and wire that is no port.
     memories : dict of str to Memory
         Memories, ROMs included.
     clocked : dict of str to int
-        Width of each register, output ports included.
+        Width in bits of each register, output ports included.
     """
 
     ports: Mapping[str, Port]
@@ -80,7 +80,7 @@ class Structure(NamedTuple):
 
 
 class ModuleText(NamedTuple):
-    """A module as Verilog, with the facts that `Design` needs.
+    """A module as Verilog, with its ports and signals and the modules inside.
 
     Parameters
     ----------
@@ -116,7 +116,9 @@ class MemoryStyle(enum.Enum):
 
 @dataclass(frozen=True)
 class MemoryRuleEntry:
-    """One entry of a memory rule: the style of memories up to a depth and a width.
+    """One entry of a memory rule: memories up to a depth and a width have `style`.
+
+    For example, ``block:4096`` makes memories of up to 4,096 words of block RAM.
 
     Parameters
     ----------
@@ -139,7 +141,9 @@ class MemoryRuleEntry:
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """A rule that gives each memory a style: that of the first entry whose limits it keeps.
+    """A rule by which each memory gets a style, the kind of RAM in the device.
+
+    A memory has the style of the first entry whose limits it keeps.
 
     Parameters
     ----------
@@ -149,6 +153,9 @@ class MemoryRule:
 
     Examples
     --------
+    64 words of 72 bits are distributed RAM, 65 words block RAM. 64 words of 80 bits are too wide
+    for the first entry.
+
     >>> rule = MemoryRule.parse("distributed:64x72,block:4096,ultra")
     >>> [rule.choose_style(72, depth).value for depth in (64, 65, 4097)], rule.choose_style(80,
     ...     64).value
@@ -159,7 +166,7 @@ class MemoryRule:
 
     @classmethod
     def parse(cls, text: str) -> MemoryRule:
-        """Return the rule written as ``STYLE[:DEPTH[xWIDTH]],..``.
+        """Return the rule written as ``STYLE[:DEPTH[xWIDTH]],..``, as for the option ``--ram``.
 
         Raises
         ------
@@ -180,7 +187,7 @@ class MemoryRule:
         return cls(tuple(entries))
 
     def choose_style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
-        """Return the style of a memory.
+        """Return the kind of RAM for a memory: the style of the first entry whose limits it keeps.
 
         Parameters
         ----------
@@ -204,7 +211,7 @@ NO_COLLISIONS = 'ramstyle = "no_rw_check"'
 
 
 def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str]:
-    """Return the attributes of a writable memory, line by line.
+    """Return the Verilog attributes that give a writable memory its style, line by line.
 
     Parameters
     ----------
@@ -213,6 +220,8 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
 
     Examples
     --------
+    A memory that is made of block RAM.
+
     >>> memory_attributes(MemoryStyle.BLOCK)
     ['(* ram_style = "block", ramstyle = "no_rw_check" *)']
     """

@@ -19,7 +19,11 @@ __all__ = ["UsedNames", "SignalNames", "all_driven_signals"]
 
 
 def driven_signals(fragment: Fragment) -> list[Signal]:
-    """Return the signals that a fragment itself drives, in the order of its statements."""
+    """Return the signals that a component itself drives, without the components inside.
+
+    A fragment is the hardware of a component after elaboration by Amaranth. Signals are in the
+    order of the statements.
+    """
     found: dict[int, Signal] = {}
     for statements in fragment.statements.values():
         for each in statements:
@@ -35,7 +39,7 @@ def driven_signals(fragment: Fragment) -> list[Signal]:
 
 
 def all_driven_signals(fragment: Fragment) -> list[Signal]:
-    """Return the signals that a fragment and all its subfragments drive."""
+    """Return the signals that a component and all components inside drive."""
     found = driven_signals(fragment)
     for inner, _, _ in fragment.subfragments:
         found += all_driven_signals(inner)
@@ -75,6 +79,8 @@ class UsedNames:
 
     Examples
     --------
+    The name ``later`` is taken, ``table`` is a keyword, and ``a.b`` is no name in Verilog.
+
     >>> naming = UsedNames()
     >>> naming.reserve("later")
     >>> [naming.new_name(wanted) for wanted in ("later", "later", "table", "a.b")]
@@ -119,10 +125,10 @@ class SignalNames(UsedNames):
     clocks : list of str
         Names of the clocks and resets that are not among `ports`.
     read : set of (str or None)
-        Names of signals that some expression reads; None if it reads a signal that nothing drives.
+        Names of signals that some expression reads. None stands for signals that nothing drives.
     joined : set of int
-        ``id`` of each output that shares its name with an inner signal which always equals it. Such
-        an output needs no assignment.
+        ``id`` of each output that has the same name as an inner signal, because both are always
+        equal. Such an output needs no assignment.
     synchronizers : set of int
         ``id`` of each register of a synchronizer, which samples a signal of another clock.
     """
@@ -153,15 +159,18 @@ class SignalNames(UsedNames):
         return self._names[id(signal)]
 
     def name_for_reading(self, signal: Signal) -> str | None:
-        """Return the name of a signal, and mark it as read; None if nothing drives the signal."""
+        """Return the name of a signal that an expression reads; None if nothing drives the signal.
+
+        The name is added to `read`.
+        """
         name = self._names.get(id(signal))
         self.read.add(name)
         return name
 
     def _alias_outputs(self, fragment: Fragment, outputs: set[int], driven: set[int]) -> None:
-        """Give an inner signal the name of the output that is always assigned this signal.
+        """Give one name to an output and the inner signal that is always assigned to it, if any.
 
-        Such an output needs no assignment and is added to `joined`.
+        Such an output needs no assignment, and its ``id`` is added to `joined`.
 
         Parameters
         ----------
@@ -190,9 +199,9 @@ class SignalNames(UsedNames):
             self._alias_outputs(inner, outputs, driven)
 
     def _name_signals(self, fragment: Fragment, prefix: str) -> None:
-        """Name all signals that a fragment and its subfragments drive and that have no name yet.
+        """Name all signals without a name that are driven by a component or the components inside.
 
-        A name begins with `prefix` and the names of the subfragments around the signal.
+        A name begins with `prefix` and the names of the components around the signal.
         """
         if any(isinstance(o, FFSynchronizer | AsyncFFSynchronizer) for o in fragment.origins or ()):
             clocked = (each for domain, each in fragment.statements.items() if domain != "comb")

@@ -25,17 +25,20 @@ __all__ = ["RotatedRoms"]
 
 @dataclass(frozen=True)
 class RotatedRoms:
-    """A rule that derives the rows of all N nodes from those of the first nodes.
+    """A rule that derives the ROM contents of all N nodes from those of the first nodes.
+
+    A *segment* is a series of N words of a ROM, one for each node. From node to node, its words are
+    rotated.
 
     Parameters
     ----------
     nodes : int
-        Number of nodes N, and number of rows in a segment.
+        Number of nodes N, and number of words in a segment.
     step : int
-        Number of nodes whose rows are stored. Node k has the rows of node k mod `step`, in which
-        each segment is rotated by k - k mod `step`.
+        Number of nodes whose contents are stored. Node k has the words of node k mod `step`, in
+        which each segment is rotated by k - k mod `step`.
     starts : tuple of int
-        First row of each segment.
+        Address of the first word of each segment.
     """
 
     nodes: int
@@ -44,7 +47,7 @@ class RotatedRoms:
 
     @classmethod
     def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
-        """Return the rule that derives all rows of some ROMs; None if there is no such rule.
+        """Return the rule by which the first ROMs yield all others, or None if there is none.
 
         Parameters
         ----------
@@ -53,7 +56,8 @@ class RotatedRoms:
 
         Examples
         --------
-        Three nodes: a segment of three rows, rotated by the node's number, and two constant rows.
+        Three nodes: a segment of three words, rotated by the number of the node, and two constant
+        words.
 
         >>> RotatedRoms.from_rows(np.array([[5, 6, 7, 0, 9], [7, 5, 6, 0, 9], [6, 7, 5, 0, 9]]))
         RotatedRoms(nodes=3, step=1, starts=(0,))
@@ -71,7 +75,7 @@ class RotatedRoms:
     def _rotated_group_starts(
         rows: IntArray, step: int, members: IntArray
     ) -> tuple[int, ...] | None:
-        """Find the segments of rows that the ROMs of some nodes have in rotated form.
+        """Return the segments (series of N words, for N nodes) that some nodes have rotated.
 
         Parameters
         ----------
@@ -85,8 +89,8 @@ class RotatedRoms:
         Returns
         -------
         tuple of int or None
-            First row of each segment that is rotated at some of the nodes; None if the rows of a
-            node are no rotation of the stored rows.
+            Address of each segment that is rotated at some of the nodes; None if the words of a
+            node are no rotation of the stored words.
         """
         nodes, depth = rows.shape
         at = (np.arange(nodes) - (members // step * step)[:, None]) % nodes
@@ -100,7 +104,9 @@ class RotatedRoms:
         return tuple(starts) if (found == rows[members]).all() else None
 
     def declare_rows(self, name: str, rows: str, width: int, depth: int) -> Iterator[str]:
-        """Yield the Verilog that computes the rows of node ``k`` inside a generate loop over nodes.
+        """Yield the Verilog that computes the ROM contents of node ``k`` from the stored ones.
+
+        It stands in a generate loop over the nodes.
 
         Parameters
         ----------

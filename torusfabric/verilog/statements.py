@@ -51,12 +51,12 @@ Values = dict[Piece, str]
 
 @dataclass
 class Process:
-    """Statements of one clock domain that drive the same signals.
+    """Statements of one clock domain, or of combinational logic, that drive the same signals.
 
     Parameters
     ----------
     domain : ClockDomain or None
-        Clock domain; None for logic.
+        Clock domain; None for combinational logic.
     statements : list of Statement
         Statements in the order of the design.
     signals : list of Signal
@@ -69,12 +69,12 @@ class Process:
 
     @property
     def is_unmerged(self) -> bool:
-        """True if synthesis must not merge the registers with equal registers."""
+        """True if synthesis must not merge these registers with registers of equal value."""
         return all(UNMERGED.items() <= each.attrs.items() for each in self.signals)
 
     @property
     def is_plain(self) -> bool:
-        """True if every register is assigned unconditionally and has no reset."""
+        """True if every register is assigned without a condition and has no reset."""
         return all(isinstance(each, ast.Assign) for each in self.statements) and all(
             each.reset_less for each in self.signals
         )
@@ -83,14 +83,14 @@ class Process:
 def group_into_processes(
     domain: ClockDomain | None, statements: Iterable[ast.Statement]
 ) -> list[Process]:
-    """Return statements grouped into processes, so that each signal is driven by one process.
+    """Return processes: groups of statements, so that each signal is driven by one group only.
 
-    Groups are in the order of their first statements.
+    They are in the order of their first statements.
 
     Parameters
     ----------
     domain : ClockDomain or None
-        Clock domain of the statements; None for logic.
+        Clock domain of the statements; None for combinational logic.
     statements : iterable of Statement
         All statements of the domain.
     """
@@ -116,11 +116,11 @@ def group_into_processes(
 def _resolve_targets(
     statements: Iterable[ast.Statement], *, parts: bool = False
 ) -> Iterator[ast.Statement]:
-    """Yield all statements; rewrite assignments whose left side depends on a signal.
+    """Yield all statements, changed so that no left side of an assignment depends on a signal.
 
     An assignment to an element of an array becomes a switch on the index, with one assignment to
-    each element. With `parts`, an assignment to bits at a variable position also becomes a switch,
-    on the position.
+    each element. With `parts`, an assignment to bits at a variable position becomes a switch on the
+    position.
     """
     for each in statements:
         if isinstance(each, ast.Switch):
@@ -137,9 +137,10 @@ def _resolve_targets(
 
 
 def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
-    """Return the switch of `_resolve_targets` for `assign`; None if its left side is fixed.
+    """Return a switch with a case for each possible left side of `assign`; None if it is fixed.
 
-    With `parts`, an assignment to bits at a variable position becomes a switch too.
+    The left side of an assignment can be an array element with a variable index. With `parts`, bits
+    at a variable position count, too.
     """
     match assign.lhs:
         case ast.SwitchValue(test=test, cases=cases):
@@ -155,10 +156,11 @@ def _target_switch(assign: ast.Assign, *, parts: bool) -> ast.Switch | None:
 
 
 def merge_plain_processes(processes: list[Process]) -> list[Process]:
-    """Merge all plain processes of a clock domain into one, which comes last.
+    """Return the processes of a clock domain, with all plain ones merged into one at the end.
 
-    If synthesis must not merge some of the registers, these have a plain process of their own. Why:
-    one ``always`` block is shorter than one for each register.
+    A process is plain if it assigns its registers without conditions or reset. Why: one ``always``
+    block is shorter than one for each register. Registers that synthesis must not merge have a
+    plain process of their own.
     """
     found = [each for each in processes if each.domain is None or not each.is_plain]
     plain = [each for each in processes if each.domain is not None and each.is_plain]
@@ -172,15 +174,15 @@ def merge_plain_processes(processes: list[Process]) -> list[Process]:
 
 
 class StatementWriter:
-    """Writer of clocked statements."""
+    """Writer of clocked statements as lines of an ``always`` block."""
 
     def __init__(self, expressions: ExpressionWriter) -> None:
         self._expressions = expressions
 
     def _target_value_pairs(self, assign: ast.Assign) -> Iterator[tuple[str, str]]:
-        """Yield pairs (target, value) for the assignment `assign`, each part as Verilog.
+        """Yield the Verilog of both sides of an assignment: ``("count", "count + 2'd1")``.
 
-        An assignment of a concatenation to a concatenation is split into one for each target.
+        An assignment of a concatenation to a concatenation is split into one for each part.
         """
         parts = [assign.lhs]
         if isinstance(assign.rhs, ast.Concat) and isinstance(parts[0], ast.Concat):
@@ -194,7 +196,7 @@ class StatementWriter:
             start = stop
 
     def statement_lines(self, statements: Iterable[ast.Statement]) -> list[str]:
-        """Return the lines of clocked statements."""
+        """Return the Verilog of clocked statements, line by line."""
         lines: list[str] = []
         for each in statements:
             if isinstance(each, ast.Assign):
@@ -208,10 +210,10 @@ class StatementWriter:
         return lines
 
     def _switch_lines(self, switch: ast.Switch) -> list[str]:
-        """Return the lines of a switch.
+        """Return the Verilog of a switch, line by line.
 
-        It becomes an ``if`` chain if each case tests one bit, a ``case`` otherwise. A constant test
-        leaves the lines of the matching case only.
+        It is an ``if`` chain if each case tests one bit, and a ``case`` otherwise. If the tested
+        value is a constant, only the statements of the matching case remain.
         """
         cases = [(patterns, self.statement_lines(inner)) for patterns, inner, _ in switch.cases]
         if not any(lines for _, lines in cases):
@@ -228,8 +230,8 @@ class StatementWriter:
     ) -> list[str]:
         """Return the lines of an ``if``, ``else if``, ``else`` chain.
 
-        Each of `cases` has patterns, which test one bit of `test`, and the lines to execute.
-        Patterns that are None stand for ``else``.
+        Each of `cases` is a pair: patterns, which test one bit of `test`, and the lines to execute
+        if it matches. None in place of patterns stands for ``else``.
         """
         lines: list[str] = []
         head = ""
@@ -250,12 +252,15 @@ class StatementWriter:
 
 
 def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator[tuple[str, str]]:
-    """Yield target and value, as Verilog, of each piece of the signals that a process drives.
+    """Yield the assignments of combinational logic, as pairs of left side and value in Verilog.
+
+    A signal is assigned in *pieces*: ranges of bits that the statements always assign together. A
+    bit that no statement assigns has its initial value.
 
     Parameters
     ----------
     process : Process
-        Statements of logic. A bit that no statement assigns has its initial value.
+        Statements of combinational logic.
     expressions : ExpressionWriter
         Writer of the values.
     """
@@ -266,7 +271,10 @@ def assigned_values(process: Process, expressions: ExpressionWriter) -> Iterator
 
 
 def _target_pieces(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
-    """Yield the bit range that each assignment in `statements` assigns, also inside switches."""
+    """Yield the bit range on the left side of each assignment, also inside switches.
+
+    A range is ``(id of the signal, first bit, bit after the last)``.
+    """
     for each in statements:
         if isinstance(each, ast.Assign):
             for value, low, high in pieces_of(each.lhs, 0, len(each.lhs)):
@@ -277,12 +285,15 @@ def _target_pieces(statements: Iterable[ast.Statement]) -> Iterator[Piece]:
 
 
 class _SymbolicValues:
-    """Symbolic execution of the statements of a process, with an expression for each piece.
+    """Symbolic execution of combinational statements: the value of each signal as an expression.
+
+    Signals are handled in *pieces*, ranges of bits that the statements always assign together:
+    ``(id of the signal, first bit, bit after the last)``.
 
     Attributes
     ----------
     signals : dict of int to Signal
-        The signals that the process drives, by their identities.
+        The signals that the process drives, by their ``id``.
     initial : dict of Piece to str
         The values of all pieces before the first statement.
     """
@@ -301,7 +312,10 @@ class _SymbolicValues:
         }
 
     def execute(self, statements: Iterable[ast.Statement], before: Values) -> Values:
-        """Return the values after statements, given the values before them."""
+        """Return the values after some statements, given the values `before`.
+
+        Values are a dictionary: range of bits of a signal -> Verilog expression.
+        """
         values = dict(before)
         for each in statements:
             if isinstance(each, ast.Assign):
@@ -313,14 +327,17 @@ class _SymbolicValues:
         return values
 
     def _split_pieces(self, target: Piece) -> Iterator[Piece]:
-        """Yield the pieces that make up `target`, a range of bits of a signal."""
+        """Yield the pieces of `target`, a range of bits of a signal.
+
+        A piece is a range of bits that all statements assign together.
+        """
         key, low, high = target
         cuts = self._cuts[key]
         for start, stop in pairwise(cuts[bisect_left(cuts, low) : bisect_left(cuts, high) + 1]):
             yield key, start, stop
 
     def _execute_assignment(self, assign: ast.Assign) -> Values:
-        """Return the new values of the pieces that the assignment `assign` drives."""
+        """Return the values that an assignment sets: bit range of a signal -> expression."""
         starts: dict[Piece, int] = {}
         end = 0
         for signal, low, high in pieces_of(assign.lhs, 0, len(assign.lhs)):
@@ -340,7 +357,10 @@ class _SymbolicValues:
         }
 
     def _execute_switch(self, switch: ast.Switch, values: Values) -> Values:
-        """Return the new values of the pieces that some case of a switch drives."""
+        """Return the values after a switch, for each bit range of a signal that some case assigns.
+
+        `values` has the values before the switch.
+        """
         driven = dict.fromkeys(
             each for t in _target_pieces([switch]) for each in self._split_pieces(t)
         )
@@ -355,10 +375,10 @@ class _SymbolicValues:
         return found
 
     def _value_before(self, switch: ast.Switch, piece: Piece, text: str) -> str:
-        """Return an expression for the value that a piece has before a switch.
+        """Return an expression for the value of a bit range before a switch.
 
-        The result is `text`, the expression itself, or a wire if branches would repeat a long
-        expression.
+        `text` is the expression of this value. If several cases would repeat it, and it is not just
+        a name, a new wire takes its value.
         """
         if text == parenthesize(text) or self._count_uses([switch], piece) < 2:
             return text
@@ -366,9 +386,9 @@ class _SymbolicValues:
         return self._expressions.helper_wire(text, piece[2] - piece[1], called=called)
 
     def _count_uses(self, statements: Iterable[ast.Statement], piece: Piece) -> int:
-        """Count the paths through statements on which a piece keeps the value from before.
+        """Return the number of paths through the statements on which a bit range is not assigned.
 
-        On each of these paths, the resulting expression repeats that value.
+        On each of these paths, the resulting expression repeats the value from before.
         """
         uses = 1
         for each in statements:

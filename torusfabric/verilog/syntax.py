@@ -41,9 +41,9 @@ LINES_IN_BRACES = 32
 
 
 def range_of(width: int) -> str:
-    """Return the bit range for a declaration, with a space after it.
+    """Return the bit range for a declaration of `width` bits, with a space after it: ``[7:0]``.
 
-    It is ``[7:0]`` for a `width` of 8 bits, and empty for a single bit.
+    It is empty for a single bit.
     """
     return f"[{width - 1}:0] " if width > 1 else ""
 
@@ -78,13 +78,13 @@ def constant_lines(value: int, bits: int) -> str:
 
 
 def parse_constant(text: str) -> tuple[int, int]:
-    """Return width and value of a constant, given as the text that `constant` makes."""
+    """Return width and value of a constant in Verilog: ``(3, 5)`` for ``3'd5``."""
     width, base, digits = re.split(r"'([dh])", text)
     return int(width), int(digits, 16 if base == "h" else 10)
 
 
 def parenthesize(text: str) -> str:
-    """Return the expression `text` in parentheses, unless it can stand anywhere without them."""
+    """Return the expression `text` in parentheses; a name, constant or concatenation needs none."""
     if text[0] == "{":
         depths = accumulate((char == "{") - (char == "}") for char in text[:-1])
         return text if min(depths) > 0 else f"({text})"
@@ -98,6 +98,8 @@ def as_operand(text: str) -> str:
 
     Examples
     --------
+    An operand needs parentheses unless it is a name or its inverse.
+
     >>> as_operand("~a[0]"), parenthesize("~a[0]"), as_operand("~a & b")
     ('~a[0]', '(~a[0])', '(~a & b)')
     """
@@ -109,6 +111,8 @@ def join_operands(sign: str, texts: Sequence[str]) -> str:
 
     Examples
     --------
+    The operand with an operator of its own gets parentheses.
+
     >>> join_operands("&", ["a", "b | c", "~d"])
     'a & (b | c) & ~d'
     """
@@ -116,7 +120,10 @@ def join_operands(sign: str, texts: Sequence[str]) -> str:
 
 
 def conditional(test: str, yes: str, no: str) -> str:
-    """Return the expression ``test ? yes : no``, simplified if one of the three is constant."""
+    """Return the expression ``test ? yes : no``.
+
+    It is simplified if `test` is constant, or if `yes` and `no` are equal, or 1 and 0.
+    """
     if yes == no:
         return yes
     if CONSTANT.fullmatch(test):
@@ -130,22 +137,30 @@ def conditional(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Return the expression of `width` bits, from bit `start` on, of net `name` with `of` bits."""
+    """Return `width` bits, from bit `start` on, of a net with `of` bits: ``tx[7:4]``.
+
+    All bits of the net are just `name`.
+    """
     return name if width == of else select_bits(name, start, start + width)
 
 
 def select_bits(name: str, low: int, high: int) -> str:
-    """Return bits `low` to ``high - 1`` of a name."""
+    """Return the expression of bits `low` to ``high - 1`` of a net, such as ``tx[7:4]``."""
     return f"{name}[{low}]" if high - low == 1 else f"{name}[{high - 1}:{low}]"
 
 
 def concatenate_names(texts: Sequence[str]) -> str:
-    """Return a concatenation of the names `texts`, the most significant first."""
+    """Return a concatenation such as ``{b, a}``, the most significant first.
+
+    A single name is returned as it is.
+    """
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
 def concatenate(parts: Sequence[str]) -> str:
-    """Return a concatenation of expressions, flattened and shortened.
+    """Return a concatenation of expressions, in which nested concatenations are dissolved.
+
+    Adjacent constants become one, and repeated names a replication.
 
     Parameters
     ----------
@@ -171,18 +186,20 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return equal parts of a concatenation, `same`, as one replication if the parts are names.
+    """Return several equal parts of a concatenation as one replication, such as ``{2{a}}``.
 
-    Why names only: Yosys would map each copy of an expression separately.
+    Expressions that are no names stay as they are. Why: Yosys would map each copy of an expression
+    separately.
     """
     name = len(same) > 1 and re.fullmatch(r"\w+(?:\[\w+\])?", same[0])
     return [f"{{{len(same)}{{{same[0]}}}}}"] if name else same
 
 
 def _concatenation_parts(text: str) -> list[str]:
-    """Return the parts of the concatenation `text`; any other expression is one part.
+    """Return the parts of a concatenation: ``["b", "c"]`` for ``{b, c}``.
 
-    Only a concatenation without nested ones and without conditions is split.
+    Any other expression is one part. A concatenation that contains another one, or a condition, is
+    one part, too.
     """
     inner = text[1:-1]
     plain = text[0] == "{" and not re.search(r"[{}?]", inner)
@@ -190,31 +207,39 @@ def _concatenation_parts(text: str) -> list[str]:
 
 
 def matches_case(patterns: tuple[str, ...] | None, bits: str) -> bool:
-    """Return True if the binary number `bits` matches one of the patterns, or if these are None."""
+    """Return True if the binary number `bits` matches a pattern of a ``case``, such as ``1-0``.
+
+    A ``-`` matches any bit. None in place of patterns matches always.
+    """
     return patterns is None or any(
         all(a in ("-", b) for a, b in zip(pattern, bits, strict=True)) for pattern in patterns
     )
 
 
 def case_labels(patterns: tuple[str, ...] | None) -> list[str]:
-    """Return the labels of a ``case`` item, given patterns without wildcards."""
+    """Return the labels of an item of a ``case``: ``["2'd1", "2'd3"]`` for the patterns 01 and 11.
+
+    None in place of patterns stands for ``default``.
+    """
     if patterns is None:
         return ["default"]
     return [constant(int(each, 2), len(each)) for each in patterns]
 
 
 def has_wildcards(patterns: tuple[str, ...] | None) -> bool:
-    """Return True if one of `patterns`, those of a case, has a ``-``, which matches 0 and 1."""
+    """Return True if one of the patterns of a case has a ``-``, which matches 0 and 1."""
     return any("-" in each for each in patterns or ())
 
 
 def is_one_bit_test(patterns: tuple[str, ...]) -> bool:
-    """Return True if patterns depend on one bit only."""
+    """Return True if there is a single pattern that tests a single bit, as ``--1`` does."""
     return len(patterns) == 1 and len(patterns[0].replace("-", "")) == 1
 
 
 def match_condition(test: str, patterns: tuple[str, ...]) -> str:
-    """Return an expression that is 1 if a test matches one of some patterns; ``-`` matches any bit.
+    """Return an expression that is 1 if the value `test` matches one of the patterns.
+
+    A ``-`` in a pattern matches any bit.
 
     Examples
     --------
@@ -240,6 +265,8 @@ def declare_ports(ports: Mapping[str, str]) -> Iterator[str]:
 
     Examples
     --------
+    The ports of node 1 share a line.
+
     >>> for line in declare_ports({"clk": "input clk", "a_1": "input a_1", "b_1": "input b_1"}):
     ...     print(line)
       input clk,
@@ -292,11 +319,10 @@ def indent_lines(lines: Iterable[str]) -> list[str]:
 
 
 def statement_block(head: str, lines: Sequence[str]) -> list[str]:
-    """Return the lines of a head, such as an ``if``, with the statements that it governs.
+    """Return `lines` of Verilog behind a head such as ``if (reset)``, in a block if needed.
 
-    Several statements, or a nested condition, stand in a ``begin``-``end`` block.
-
-    Why a block around a nested condition: an ``else`` belongs to the last ``if`` before it.
+    Several statements, or a nested condition, stand between ``begin`` and ``end``. Why a block
+    around a nested condition: an ``else`` belongs to the last ``if`` before it.
     """
     nested = bool(lines) and lines[0].startswith("if") and head.startswith(("if", "else"))
     if len(lines) == 1 and not nested:
@@ -312,7 +338,8 @@ def choice_lines(test: str, cases: Sequence[tuple[tuple[str, ...] | None, list[s
     test : str
         Expression that the patterns are compared with.
     cases : sequence of (patterns, lines)
-        Patterns, or None for the default, and the lines to execute; the first match counts.
+        Patterns such as ``("1-0",)``, or None for the default, and the lines to execute if the
+        expression matches one of them. The first match counts.
     """
     cases = [case for case in cases if case[0] != ()]
     if not any(has_wildcards(patterns) for patterns, _ in cases):

@@ -32,7 +32,7 @@ def template_files(manifest: Mapping[str, Any], interface: Interface) -> dict[st
 
 
 def instance_text(manifest: Mapping[str, Any]) -> str:
-    """Return an instance of the fabric, with a wire for each port and the meaning of the port.
+    """Return Verilog to copy: an instance of the fabric, and a wire with a comment for each port.
 
     `manifest` has the contents of ``manifest.json``, from which names, widths and meanings come.
     """
@@ -149,12 +149,12 @@ def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _constant_cycles(value: Any) -> str:
-    """Return the SystemVerilog of the constant part of predicted cycles.
+    """Return a SystemVerilog expression for the cycles of a run that do not depend on its length.
 
     Parameters
     ----------
     value : int or list of int
-        Entry ``constant`` of the manifest; a list has one number for each root.
+        Entry ``constant`` of the manifest: a number, or a list with a number for each root.
     """
     if not isinstance(value, list):
         return f"{value}"

@@ -126,7 +126,7 @@ def emit(
 def _module_roles(
     netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
 ) -> dict[str, str]:
-    """Return the role of each module apart from routers, as a text for reports.
+    """Return the role of each module, as a text for reports such as "sequencer"; not of routers.
 
     The role is the part of the fabric that a module belongs to. A module without a role of its own
     has the role of a module that contains it.
@@ -154,7 +154,7 @@ def _module_roles(
 
 
 def _node_comments(netlist: Netlist) -> dict[str, str]:
-    """Return a comment for each module with instances at nodes: the list of these nodes.
+    """Return a comment with the list of its nodes for each module that nodes have instances of.
 
     `netlist` has the instances, and the node of each.
     """
@@ -178,7 +178,9 @@ def _node_comments(netlist: Netlist) -> dict[str, str]:
 def header_comment(
     fabric: Fabric, command: str, more: Sequence[str] = (), *, crossings: bool
 ) -> str:
-    """Return the comment at the top of the Verilog: title, version, command, Verilator's waivers.
+    """Return the comment at the top of the Verilog: title, version and command.
+
+    It also switches off some warnings of Verilator, each with the reason.
 
     Parameters
     ----------
@@ -187,7 +189,8 @@ def header_comment(
     more : sequence of str
         Further lines of the comment.
     crossings : bool
-        True if the fabric has clock crossings, whose warnings are waived too.
+        True if nodes have clocks of their own, so that warnings about clock crossings are switched
+        off, too.
     """
     lines = [
         _fabric_title(fabric),
@@ -230,9 +233,9 @@ ICARUS = "__ICARUS__"
 
 
 def unknown_to_zero_body(module: UnknownToZero) -> str:
-    """Return the Verilog of the `UnknownToZero` `module` after its ports, in a form for Icarus.
+    """Return the Verilog of an `UnknownToZero` for the simulator Icarus, after the ports.
 
-    Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if that is 0 or X.
+    Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
     """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
     known = concatenate_names([f"{bit} === 1'b1" for bit in reversed(bits)])
@@ -296,9 +299,10 @@ def _read_module_file(
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add modules that several modules share, and their children, to `texts`, children first.
+    """Add the modules in `shared`, and the modules inside, to `texts`, children first.
 
-    `shared` describes these modules, and `prefix` is the beginning of their names.
+    These modules, such as multiplexers, lie inside several other modules. Keys of `texts` are names
+    with `prefix`.
     """
     for each in sorted(shared, key=lambda module: module.name):
         if prefix + each.name not in texts:
@@ -308,11 +312,11 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _alternative_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a shared module: macro that selects the body -> body.
+    """Return the alternative bodies of a module inside others: macro that selects a body -> body.
 
-    A *body* is the Verilog of a module after its ports. It is None if the plain body is as good.
-    Only multiplexers, sums and `UnknownToZero` have alternatives. `shape` is an object of one of
-    these classes for such a module, and None or another object for any other.
+    A *body* is the Verilog of a module after its ports. It is None if the body without macros is as
+    good. `shape` describes a multiplexer, a sum or an `UnknownToZero`, which have alternatives; any
+    other object has none.
     """
     if shape is None:
         return {}
@@ -328,7 +332,7 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return a module that several modules share, with alternative bodies for some devices.
+    """Return the Verilog of a module inside others, with alternative bodies for some devices.
 
     `shared` describes the module, and `prefix` is the beginning of its name.
     """

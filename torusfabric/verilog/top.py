@@ -87,7 +87,7 @@ class RomContents:
 
 
 def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
-    """Return all different contents of ROMs, by the name of the first ROM that has them.
+    """Return all different contents of ROMs: name of the first ROM with the contents -> contents.
 
     Parameters
     ----------
@@ -108,7 +108,9 @@ def distinct_rom_contents(netlist: Netlist) -> dict[str, RomContents]:
 def instance_counts(
     netlist: Netlist, prefix: str, names: Mapping[RomContents, str]
 ) -> dict[str, int]:
-    """Return the number of instances of each module, and the number of ROMs by contents.
+    """Return the number of instances of each module, and of ROMs with each contents.
+
+    Keys are names of modules, and names of contents of ROMs.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ def instance_counts(
     prefix : str
         Beginning of the names of modules.
     names : dict of RomContents to str
-        Name of each contents.
+        Contents of a ROM -> the name that the result uses for them.
     """
     found = Counter[str]()
     for array in netlist.arrays:
@@ -132,12 +134,14 @@ def instance_counts(
 
 
 class TopText:
-    """The structural top of a netlist as Verilog, with patterns that translate its names.
+    """The Verilog of the top, the module that connects all instances of a netlist.
+
+    Its names differ from those of the netlist, because it has generate loops and arrays of nets.
 
     Parameters
     ----------
     prefix : str
-        Beginning of the names of all other modules.
+        Prefix of the names of all other modules.
     modules : dict of str to ModuleText
         Leaf modules, as `module_texts` returns them.
 
@@ -146,11 +150,11 @@ class TopText:
     structure : Structure
         Ports of the top, and its nets outside loops.
     instance_names, instance_parts : dict of str to str
-        Patterns for `translate_path`: instance -> its name in the netlist, and the part of the
-        fabric: ``node[].router`` -> ``router_at_{}``, ``router of node {}``.
+        Instance in the Verilog -> its name in the netlist, and the part of the fabric:
+        ``node[].router`` -> ``router_at_{}``, and ``router of node {}``. `translate_path` fills in
+        the number.
     net_names : dict of str to str
-        Patterns for `translate_path`: element of a net array -> its name in the netlist: ``tx[]``
-        -> ``tx_{}``.
+        Element of an array of nets -> its name in the netlist: ``tx[]`` -> ``tx_{}``.
     about : list of str
         Lines for the header of the file.
     """
@@ -223,9 +227,9 @@ class TopText:
 
 
 def _loop_order(scope: str) -> tuple[bool, bool]:
-    """Return the key by which loops are sorted: first groups of nodes, then nodes, then others.
+    """Return a key by which generate loops are sorted: groups of nodes, then nodes, then others.
 
-    `scope` is the scope of the loop.
+    `scope` is ``group``, ``node`` or another name of a loop.
     """
     return scope != "group", scope != "node"
 
@@ -233,16 +237,16 @@ def _loop_order(scope: str) -> tuple[bool, bool]:
 def _output_assignments(
     netlist: Netlist, nets: Nets, scopes: Mapping[str, list[Array]]
 ) -> Iterator[str]:
-    """Yield an assignment for each output of the top whose net is an element of a net array.
+    """Yield the text of an assignment for each output of the top whose net is in an array.
 
     Parameters
     ----------
     netlist : Netlist
         Netlist of the fabric, which has the outputs.
     nets : Nets
-        Net arrays of the top.
+        Nets of the top.
     scopes : dict of str to (list of Array)
-        Arrays of instances by scope.
+        Name of a generate loop -> instances inside.
     """
     for arrays in scopes.values():
         for array in arrays:

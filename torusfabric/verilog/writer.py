@@ -83,7 +83,7 @@ class Heading:
     name : str
         Name of the module without the prefix.
     prefix : str
-        Beginning of the names of this module and of all modules that it has instances of.
+        Prefix of the name of this module, and of the names of the modules inside.
     about : str
         Comment above the module, one line; empty for no comment.
     clocked : bool
@@ -126,6 +126,8 @@ def write_module(
 
     Examples
     --------
+    A counter of 2 bits becomes a module with a clocked block.
+
     >>> from amaranth.hdl import Module
     >>> m, count = Module(), Signal(2, name="count")
     >>> m.d.sync += count.eq(count + 1)
@@ -145,7 +147,10 @@ def write_module(
 
 
 class _ModuleWriter:
-    """Writer of one module: `write` converts the hardware, piece by piece, into Verilog."""
+    """Writer of one Verilog module from a component that Amaranth has elaborated (a *fragment*).
+
+    `write` converts its statements, memories and instances one after another.
+    """
 
     def __init__(
         self, heading: Heading, fragment: Fragment, ports: Mapping[str, Signal], rule: MemoryRule
@@ -169,9 +174,10 @@ class _ModuleWriter:
     # The module
 
     def write(self, shown: Collection[str], instead: Mapping[str, str]) -> ModuleText:
-        """Return the module.
+        """Return the module, as Verilog and as data.
 
-        `shown` is `outputs` of `write_module`, and `instead` is the parameter of the same name.
+        `shown` lists ports that are outputs even if nothing drives them, and `instead` maps macros
+        to alternative bodies of the module; see `write_module`.
         """
         fragment = self._design.fragment
         driven = all_driven_signals(fragment)
@@ -221,7 +227,7 @@ class _ModuleWriter:
         return signals
 
     def _declare_ports(self, driven: set[int], shown: Collection[str]) -> dict[str, Port]:
-        """Return the ports apart from clocks, by name.
+        """Return the ports of the module by name, without clocks and resets.
 
         An output that shares its signal with another port, or that nothing drives, gets an
         assignment here, because no statement of the module assigns it.
@@ -252,7 +258,7 @@ class _ModuleWriter:
         return f"{apart}{port.direction} {net} {range_of(port.width)}{name}"
 
     def _write_fragment(self, fragment: Fragment, prefix: str) -> None:
-        """Write the statements, memories and instances of a fragment and its subfragments.
+        """Write the statements, memories and instances of a component and of all components inside.
 
         `prefix` is the beginning of the names of its memories and instances.
         """
@@ -271,7 +277,7 @@ class _ModuleWriter:
     # Statements
 
     def _write_process(self, process: Process) -> None:
-        """Write the statements of a process: an ``always`` block, or assignments."""
+        """Write a process, which drives one set of signals: an ``always`` block, or assignments."""
         if process.domain is None:
             self._write_logic(process)
             return
@@ -304,21 +310,24 @@ class _ModuleWriter:
             self._append_block("initial", self._initial_assignments(kept, "="))
 
     def _append_block(self, head: str, lines: Sequence[str], *, attribute: str = "") -> None:
-        """Append to the body a block of `lines` with a head, ``always`` or ``initial``.
+        """Append a block of `lines` to the module; `head` is its first line, such as ``initial``.
 
         `attribute` is Verilog that stands in front of the head.
         """
         self._body.append(attribute + "\n".join(statement_block(head, lines)))
 
     def _initial_assignments(self, signals: Iterable[Signal], sign: str) -> list[str]:
-        """Return the lines that assign signals their initial values; `sign` is ``<=`` or ``=``."""
+        """Return the lines that assign signals their initial values: ``count <= 2'd0;``.
+
+        `sign` is ``<=`` or ``=``.
+        """
         return [
             f"{self._names[signal]} {sign} {constant(signal.init, len(signal))};"
             for signal in signals
         ]
 
     def _write_logic(self, process: Process) -> None:
-        """Write the continuous assignments of a process of logic."""
+        """Write the assignments (``assign``) of a process of combinational logic."""
         if process.signals and {id(signal) for signal in process.signals} <= self._names.joined:
             return
         for target, value in assigned_values(process, self._expressions):
@@ -367,7 +376,7 @@ class _ModuleWriter:
                 yield line
 
     def _port_address(self, port: MemoryPortDescription) -> str:
-        """Return the address of a port; a sum or difference becomes a wire.
+        """Return the expression of the address of a port; a sum or difference gets a wire.
 
         Why: Icarus keeps the carry of a sum that stands in an index.
         """
@@ -398,9 +407,9 @@ class _ModuleWriter:
         self._append_clocked(domains[port.domain], lines)
 
     def _initial_contents(self, name: str, rows: Sequence[int], width: int) -> list[str]:
-        """Return the lines that set the initial contents of memory `name`; a loop sets zeros.
+        """Return the Verilog that sets the initial contents of memory `name`.
 
-        `rows` has the word at each address, of `width` bits.
+        `rows` has the word at each address, of `width` bits. If all are 0, a loop sets them.
         """
         if any(rows):
             lines = [f"{name}[{k}] = {constant(row, width)};" for k, row in enumerate(rows)]
@@ -417,7 +426,7 @@ class _ModuleWriter:
         )
 
     def _write_instance(self, instance: Instance, name: str) -> None:
-        """Write an instance of another module, and count it as a child of this module.
+        """Write an instance of another module, and add the module to the children of this one.
 
         `name` is the name of the instance.
         """

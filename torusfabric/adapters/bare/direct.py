@@ -22,7 +22,10 @@ __all__ = ["FlitCounter"]
 
 
 class FlitCounter(Leaf):
-    """Module that outputs the number of the flit to inject, and counts cycles with arriving words.
+    """Module that tells the user's design which flit to inject, and which words arrive.
+
+    It is for a core without memories: the design sends (*injects*) a flit in the cycle after its
+    number is on `tx_address`.
 
     It delays signals of the sequencer by `DISTRIBUTION` cycles, because the registers between
     sequencer and nodes delay the settings of routers by as many.

@@ -42,7 +42,7 @@ RUN_PORT_NETS = {"start": "accepted", "last_root": "sampled_root"}
 
 
 class BareFront(Front):
-    """A core whose nodes have ports of their own.
+    """The hardware of a fabric with the top ``core``: a core whose nodes have ports of their own.
 
     Parameters
     ----------
@@ -101,10 +101,11 @@ class BareFront(Front):
 
 
 def _add_half_roms(core: Core) -> None:
-    """Add a ROM at each node: for each root, a bit that selects the half of the memories for reads.
+    """Add a ROM at each node that says, for each root, which half of the memories is read.
 
-    The bit is 1 (the upper half) unless the node itself is the root. `core` is the core to which
-    the ROMs are added.
+    In a broadcast from any root, received words are in the upper half of a memory, and the node's
+    own message is in the lower half. The ROM has a bit for each root: 1 (the upper half) unless the
+    node itself is the root, which receives nothing. `core` is the core to which the ROMs are added.
     """
     build, nodes = core.build, np.arange(core.build.nodes)
     groups = core.program.root_groups
@@ -122,10 +123,10 @@ def _add_half_roms(core: Core) -> None:
 
 
 def _add_direct_outputs(build: CoreBuilder, port: DirectPort) -> None:
-    """Add the outputs of a direct core: the words at the in-ports of nodes, and the cycle counters.
+    """Add the outputs of a core without memories: arriving words, and the counters of cycles.
 
-    The counters are the outputs of `FlitCounter`. `build` is the netlist under construction; `port`
-    has the widths of the counters.
+    The arriving words are those at the in-ports of nodes. The counters are the outputs of
+    `FlitCounter`. `build` is the netlist under construction; `port` has the widths of the counters.
     """
     arriving = build.arriving_nets(np.arange(build.nodes))
     words_of = zip(*(each.instance_parts(build.nodes) for each in arriving), strict=True)

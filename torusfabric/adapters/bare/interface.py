@@ -74,7 +74,7 @@ class BareInterface(Interface):
 
     @property
     def delivers(self) -> str:  # type: ignore[override]
-        """End of the sentence "every node ..", with which a proof states the result of a run."""
+        """The words behind "every node" in the sentence that states the proved result of a run."""
         if self._is_direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers
@@ -96,7 +96,7 @@ class BareInterface(Interface):
         )
 
     def _direct_facts(self) -> dict[str, Any]:
-        """Return the facts about the node ports of a direct core.
+        """Return the manifest entry for the ports of a *direct* core, whose nodes have no memories.
 
         ``inject`` lists the chunks whose words form the input `inject` of a node, ``receive`` the
         in-ports whose words form the output `receive`; the first is in the lowest bits. Entries
@@ -117,7 +117,7 @@ class BareInterface(Interface):
         }
 
     def _memory_facts(self) -> dict[str, Any]:
-        """Return the facts about memory ports: sizes of data, numbers of memories, read latency.
+        """Return the manifest entry for memory ports: sizes of data, memories, read latency.
 
         A *part* is the words for, or from, one other node; a *bank* is one memory of a node.
         """
@@ -149,7 +149,7 @@ class BareInterface(Interface):
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
-        """Return the claim that the memory ports lead to their nodes; none for a direct core.
+        """Return the claim that the memory ports lead to their nodes; none without memories.
 
         The claim is proved of `text`, the emitted Verilog, read as gates.
         """
@@ -160,7 +160,7 @@ class BareInterface(Interface):
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the proof of whole runs whose words pass through the ports.
 
-        In it, `machine` executes runs with symbols in place of data.
+        In the proof, `machine` executes runs with symbols in place of data.
         """
         from .claims import node_port_runs  # here, since only proofs need it
 

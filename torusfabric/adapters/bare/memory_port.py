@@ -62,6 +62,9 @@ class NodeMemoryPort(MemoryPort):
 
     Examples
     --------
+    A node has two memories, of which the port can write only the second one. So it has an input
+    `read_bank`, but no `write_bank`.
+
     >>> NodeMemoryPort([Memory(()), Memory((), own=True)], depth=16, width=8).inputs
     {'write_address': 4, 'write_data': 8, 'write_enable': 1, 'read_bank': 1, 'read_address': 4}
     """

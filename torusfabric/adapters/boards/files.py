@@ -87,6 +87,8 @@ def emit_boards(
 
     Examples
     --------
+    Both boards have equal netlists, so the Verilog has one top module for both.
+
     >>> import torusfabric as tf
     >>> from torusfabric.topology.boards import Boards
     >>> ring = tf.Torus(4, link_latency=9)
@@ -201,7 +203,7 @@ def _top_name(system: BoardSystem, kind: int) -> str:
 
 
 def _header_lines(system: BoardSystem) -> list[str]:
-    """Return lines for the header of the Verilog: the number of boards, links and buffers.
+    """Return the lines about boards in the header of the Verilog: their number, links and buffers.
 
     `system` is the fabric on all boards.
     """
@@ -273,11 +275,11 @@ def system_manifest(
 
 
 def _add_overhead(cycles: int | list[int], overhead: int) -> int | list[int]:
-    """Return the cycles of one attempt of a run on several boards.
+    """Return the cycles of a run on several boards, given those on one chip.
 
-    `cycles` are those of the run on one chip: one number, or a list with one number for each root.
-    The result has the same form, with `overhead` added. (After an error of a link, the boards make
-    another attempt.)
+    `cycles` is one number, or a list with one number for each root, and the result has the same
+    form. `overhead` is the number of cycles that several boards add to each execution of the run.
+    The result is for one execution; after an error of a link, the boards make another one.
     """
     return [each + overhead for each in cycles] if isinstance(cycles, list) else cycles + overhead
 
@@ -366,10 +368,10 @@ def _bench_module(system: BoardSystem, kinds: list[BoardKind]) -> str:
 
 
 def _board_ports(netlist: Netlist) -> Mapping[str, tuple[str, int]]:
-    """Return the ports of a board, except its link ports and the input `board`, its number.
+    """Return the ports of a board by name: "input" or "output", and the width in bits.
 
-    For the name of each port: "input" or "output", and the width in bits. `netlist` is that of the
-    board.
+    Link ports are left out, and so is the input `board`, the number of the board. `netlist` is that
+    of the board.
     """
     inputs = {"clk": 1, "rst": 1} | netlist.inputs
     return {

@@ -38,7 +38,8 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     Parameters
     ----------
     make : callable
-        Function that makes the fabric on one chip. Its keywords replace choices of the user.
+        Function that makes the fabric on one chip. Its keywords replace choices of the user, for
+        example ``link_latency="0:8,1:1"``.
     choices : mapping
         Values of all options of the command, by their keywords of Python.
     """

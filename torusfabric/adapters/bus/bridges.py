@@ -19,7 +19,9 @@ __all__ = ["BRIDGES"]
 
 
 class BusBridge(Leaf):
-    """Base class of the bridges: a module between the ports of a bus and the module `Registers`.
+    """Base class of the bridges: modules that translate transfers of a bus into accesses.
+
+    An access is a read or a write of one word of 32 bits; the module `Registers` executes it.
 
     Its members are the ports of the bus, and the members `access..` of `Registers`, in the opposite
     direction.
@@ -40,7 +42,7 @@ class BusBridge(Leaf):
 
 
 class WishboneBridge(BusBridge):
-    """Bridge for Wishbone B4, with the handshake that the standard calls a classic cycle.
+    """Bridge from Wishbone B4 (classic cycles) to `Registers`, which executes single accesses.
 
     The bridge has no registers. Why: a Wishbone master holds a request until it is acknowledged,
     and `Registers` requires the same of a bridge.
@@ -65,17 +67,17 @@ class WishboneBridge(BusBridge):
 
 
 class AxiLiteBridge(BusBridge):
-    """Bridge for AXI4-Lite, which executes one read or write at a time.
+    """Bridge from AXI4-Lite to `Registers`, which executes one read or write at a time.
 
     A write begins when both address and data are valid. A request is accepted (``ready``) in the
-    cycle in which its access is done, so that the bridge needs no registers for address and data.
-    The response is valid from the next cycle until the master accepts it. If reads and writes
-    both wait, they take turns. A further write waits until the master has accepted the response to
-    the last write; the same holds for reads.
+    cycle in which `Registers` has executed it, so that the bridge needs no registers for address
+    and data. The response is valid from the next cycle until the master accepts it. If reads and
+    writes both wait, they take turns. A further write waits until the master has accepted the
+    response to the last write; the same holds for reads.
     """
 
     def elaborate(self, platform: object) -> Module:
-        """Build the choice between reads and writes, and the responses."""
+        """Build the choice between a waiting read and a waiting write, and the responses."""
         m = Module()
         done, error = self.input_value("access_done"), self.input_value("access_error")
         wants_write = (

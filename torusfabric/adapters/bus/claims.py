@@ -22,7 +22,9 @@ __all__ = ["bridge_harness"]
 
 
 def bridge_harness(design: Design, bus: Bus) -> Harness:
-    """Return the proof harness of the bridge: the claims about its module, for a solver.
+    """Return the proof harness of the bridge between bus and registers.
+
+    A harness is Verilog around the module, with claims that a solver proves.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
 
 
 def _claim_wishbone(model: HarnessBuilder) -> None:
-    """Add the claims about a Wishbone bridge to the harness `model`.
+    """Add the claims about a Wishbone bridge to the proof harness `model`.
 
     They say that the bridge passes each request to `Registers`, and each answer back, unchanged.
 
@@ -60,7 +62,7 @@ def _claim_wishbone(model: HarnessBuilder) -> None:
 
 
 def _claim_axi_lite(model: HarnessBuilder) -> None:
-    """Add the claims about an AXI4-Lite bridge to the harness `model`.
+    """Add the claims about an AXI4-Lite bridge to the proof harness `model`.
 
     They say that requests are executed one at a time, and that each is answered once. They hold for
     any order in which address and data of a write arrive, and for any delay of the master.

@@ -25,14 +25,15 @@ __all__ = ["BusFront"]
 
 
 class BusFront(Front):
-    """A bus before the ports of another front.
+    """The hardware of a fabric behind a bus: a host port or streams, and the bus in front of them.
 
     Parameters
     ----------
     bus : Bus
         The bus, which decides bridge and ports.
     front : Front
-        The other front, which was made with ``for_bus=True``.
+        The hardware behind the bus: a `HostFront` or `StreamFront` that was made with
+        ``for_bus=True``.
     """
 
     def __init__(self, bus: Bus, front: Front) -> None:
@@ -47,14 +48,16 @@ class BusFront(Front):
 
     @property
     def digest(self) -> int:
-        """The digest of the other front, by which software recognises the fabric.
+        """The digest of the fabric, by which software recognises it.
 
         A fabric has the same digest behind every bus.
         """
         return self._front.digest
 
     def add_hardware(self) -> FrontFacts:
-        """Add the other front and the core to the netlist, then bridge, registers and windows.
+        """Add the core with its host port or streams to the netlist, then the bus in front of it.
+
+        The bus consists of bridge, registers and windows.
 
         Raises
         ------

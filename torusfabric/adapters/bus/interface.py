@@ -48,19 +48,21 @@ BENCH_FILES = {
 
 
 class BusInterface(Interface):
-    """Declarations of a bus, and of the streams of nodes, if the fabric has any beside the bus.
+    """Declarations of a fabric behind a bus, for manifest, files, test bench and proof.
+
+    If the nodes have streams, which are ports of the fabric beside the bus, these are included.
 
     Parameters
     ----------
     bus : Bus
         The bus, which decides the ports.
     registers : RegisterMap
-        The addresses of registers and windows.
+        The addresses of registers and windows (address ranges for the memories of nodes).
     latencies : mapping of str to int
         ``read_latency`` and ``write_latency`` of the windows, in clock edges.
     behind : Interface
-        Declarations of the front behind the bus, that of a host port or of streams. Each method
-        returns them together with the declarations of the bus.
+        Declarations of the hardware behind the bus: a host port or streams. Each method returns
+        them together with the declarations of the bus.
     stride : int
         Words of the longest message: the distance, in words of the host port, from one message to
         the next in a window.
@@ -85,14 +87,14 @@ class BusInterface(Interface):
         return self._behind.port_members()
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if one of these members stands for the port of the netlist named `port`."""
+        """Return True if the port belongs to a stream of a node, for which a member stands."""
         return self._behind.is_in_member(port)
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
-        """Connect, in module `m`, the members that stand for ports of nodes to these ports.
+        """Connect the Amaranth members for the streams of nodes to the ports of the netlist.
 
-        The ports are those of `assembly`, the Amaranth module that contains all modules of
-        `fabric`.
+        The connections are added to the module `m`. The ports are those of `assembly`, the Amaranth
+        module that contains all modules of `fabric`.
         """
         self._behind.connect_members(m, fabric, assembly)
 
@@ -100,8 +102,8 @@ class BusInterface(Interface):
         """Return the entries that the fabric adds to the manifest.
 
         They are ``bus``, with protocol, registers and windows; ``stride``; and the entries of the
-        front behind the bus. Addresses and strides in ``bus`` count bytes; the entry ``stride``
-        beside it counts words of the host port.
+        host port or streams behind the bus. Addresses and strides in ``bus`` count bytes; the entry
+        ``stride`` beside it counts words of the host port.
         """
         bus, registers = self.bus, self.registers
         windows = {window.name: _entry_facts(window) for window in registers.windows}
@@ -156,7 +158,9 @@ class BusInterface(Interface):
             yield Assertion("wb_stb_stays", stays, environment=True)
 
     def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterator[Harness]:
-        """Yield the proof harness of the bridge, then those of the front behind the bus.
+        """Yield the proof harness of the bridge, then those of the streams behind the bus.
+
+        A harness is Verilog around one module, with claims about it.
 
         `design` is the emitted Verilog of the fabric.
         """
@@ -166,17 +170,19 @@ class BusInterface(Interface):
         yield from self._behind.proof_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
-        """Return the claims about wires of the front behind the bus; the bus adds none.
+        """Return the claims about wires of the host port or streams behind the bus.
+
+        The bus itself adds none.
 
         The claims are proved of `text`, the emitted Verilog, read as gates.
         """
         return self._behind.wiring_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
-        """Return the proof of whole runs through the ports of the front behind the bus.
+        """Return the proof of whole runs, from written to read words, without the bus.
 
-        These are the host port, or the streams of nodes. In the proof, `machine` executes runs with
-        symbols in place of data.
+        The words pass through the host port or the streams behind the bus. In the proof, `machine`
+        executes runs with symbols in place of data.
         """
         return self._behind.symbolic_runs(fabric, machine)
 
@@ -191,7 +197,7 @@ class BusInterface(Interface):
 
 
 def _register_facts(register: Register) -> dict[str, Any]:
-    """Return what the manifest says of a register: address, access, meaning and fields."""
+    """Return the manifest entry of a register: its address, access, meaning and fields."""
     return {
         "offset": register.offset,
         "access": register.access.value,

@@ -11,6 +11,8 @@ class Bus(Choice):
 
     Examples
     --------
+    AXI4-Lite addresses count bytes, Wishbone addresses count words of four bytes.
+
     >>> Bus("axi-lite").address_unit_bytes, Bus("wishbone").address_unit_bytes
     (1, 4)
     """
@@ -24,7 +26,7 @@ class Bus(Choice):
 
     @property
     def has_bursts(self) -> bool:
-        """True if the windows have an AXI4 port with bursts, beside the port of the registers."""
+        """True for AXI4: windows have a port with bursts, beside the port of the registers."""
         return self is Bus.AXI4
 
     @property

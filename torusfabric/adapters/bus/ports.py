@@ -92,7 +92,7 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
 
 
 def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
-    """Return the ports of AXI4, which has bursts, for the windows.
+    """Return the AXI4 ports of the windows, the address ranges for the memories of nodes.
 
     Directions are those of the fabric, which is the slave.
 
@@ -133,9 +133,10 @@ def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
 
 
 def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[int, str]]:
-    """Return width and purpose of each input of an AXI4 address channel, ``aw`` or ``ar``.
+    """Return, by name, (width, purpose) of each input of an AXI4 address channel.
 
-    `way` is "write" or "read", for the texts. `address_bits` is the width of a byte address.
+    `channel` is ``aw`` or ``ar``, the beginning of the names. `way` is "write" or "read", a word in
+    the purposes. `address_bits` is the width of a byte address.
     """
     signals = {
         "id": (ID_BITS, "the identifier of the request, repeated in the answer"),
@@ -154,9 +155,10 @@ def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[
 def _bus_ports(
     protocol: Protocol, prefix: str, given: PortTable, gives: PortTable
 ) -> dict[str, Port]:
-    """Return the declarations of the inputs in `given` and the outputs in `gives`, by port name.
+    """Return a `Port` for each input in `given`, and for each output in `gives`, by port name.
 
-    `prefix` is the beginning of all names. `protocol` is the bus.
+    Both tables have a pair (width, purpose) for each name without `prefix`, with which the port
+    name begins. `protocol` is the bus.
     """
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
@@ -166,7 +168,7 @@ def _bus_ports(
 
 
 def members_of_ports(ports: Mapping[str, Port]) -> dict[str, Member]:
-    """Return, for the name of each port, the Amaranth member with its direction and width.
+    """Return an Amaranth member with direction and width for each port, by port name.
 
     Parameters
     ----------
@@ -188,7 +190,9 @@ def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return the members of `Registers` by which a bridge makes an access: reads or writes a word.
+    """Return the signals between a bridge and `Registers`, by which an access is made.
+
+    An access is a read or a write of one bus word. Directions are those at `Registers`.
 
     The bridge asserts `access`, and holds it and the other inputs of `Registers` until
     `access_done`.

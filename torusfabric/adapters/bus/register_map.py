@@ -59,7 +59,7 @@ def register_map(  # noqa: PLR0913 (one fact each)
     declared: Sequence[Register] = (),
     load_words: int = 0,
 ) -> RegisterMap:
-    """Return the register map of a fabric.
+    """Return the register map of a fabric: the registers and windows of its bus, with addresses.
 
     Parameters
     ----------
@@ -68,8 +68,9 @@ def register_map(  # noqa: PLR0913 (one fact each)
         field that drives or shows a port exists only if this port exists, and a register only if it
         has a field.
     layouts : sequence of HostLayout
-        Host addresses of each mode. A window has the size of the mode with the most words. Empty if
-        nodes have ports of their own: then there are no windows.
+        Host addresses of each mode. A window (the address range for the memories of nodes) has the
+        size of the mode with the most words. Empty if nodes have ports of their own: then there are
+        no windows.
     width : int
         Bits of a word of the host port.
     flits : int
@@ -139,10 +140,11 @@ def register_map(  # noqa: PLR0913 (one fact each)
 def _fit_to_ports(
     register: Register, ports: Mapping[str, int], flits: int, digest: int
 ) -> Register:
-    """Return a register, but with those fields only whose ports exist.
+    """Return a copy of a register without the fields whose ports this fabric does not have.
 
-    Each field gets the width of its port. A field without a port is kept. The register `digest`
-    gets the value `digest`, and the register `length` the value `flits` after a reset.
+    `ports` has the width of each port that exists; a field gets the width of its port. A constant
+    field, which has no port, stays. The register `digest` gets the value `digest`, and the register
+    `length` the value `flits` after a reset.
     """
     fields = []
     for field in register.fields:

@@ -42,7 +42,10 @@ LOAD_WAIT_CYCLES = 1
 
 
 class WindowAddress(NamedTuple):
-    """The fields of the address of a bus word, as a window uses them.
+    """The fields of an address that counts bus words of 32 bits, as a window uses them.
+
+    A window is a range of addresses through which the bus reaches the words of all nodes. A *flit*
+    is here one word of the host port.
 
     A flit that is wider than 32 bits has several bus words, here called its *parts*. Addresses are
     reserved for a number of parts that is a power of two::
@@ -74,9 +77,10 @@ class WindowAddress(NamedTuple):
 
     @classmethod
     def from_bus_address(cls, register_map: RegisterMap, address: Value) -> WindowAddress:
-        """Split an address into its fields; it counts bus words from the first register.
+        """Split an address into quarter, node, flit and part.
 
-        `register_map` says how many bits each field has.
+        `address` counts bus words of 32 bits from the first register. `register_map` gives the bits
+        of each field.
         """
         part_bits, quarter_bits = register_map.word_select_bits, register_map.quarter_bits
         place = address[part_bits:quarter_bits]
@@ -85,10 +89,10 @@ class WindowAddress(NamedTuple):
         return cls(register_map, quarter, node, flit, part, place)
 
     def is_accessible(self, write: Value) -> Value:
-        """Return a bit that is 1 if the word exists in a window that allows the access.
+        """Return a bit that is 1 if the address is that of a word which may be written, or read.
 
-        `write` is 1 for a write, which only the send window allows, and 0 for a read, which only
-        the receive window allows.
+        `write` is 1 for a write: the word must be in the send window. It is 0 for a read: the word
+        must be in the receive window.
         """
         send, receive, *_ = self.register_map.windows
         return (
@@ -102,7 +106,9 @@ class WindowAddress(NamedTuple):
 
 
 class PartialFlit(NamedTuple):
-    """Registers that collect a flit of several bus words, written one by one, lowest word first.
+    """Registers that collect a flit which is written as several bus words, lowest word first.
+
+    A *flit* is here one word of the host port, a bus word has 32 bits.
 
     Parameters
     ----------
@@ -113,7 +119,7 @@ class PartialFlit(NamedTuple):
     held : tuple of Signal
         Registers for all bus words of a flit but the last.
     held_place : Signal
-        Node and flit of the words in `held`, as in `WindowAddress.place`.
+        Address of the flit whose words are in `held`: numbers of its node and of the flit.
     expected : Signal
         Number, within the flit, of the bus word that has to be written next.
     """
@@ -126,7 +132,10 @@ class PartialFlit(NamedTuple):
 
     @classmethod
     def from_bus_word(cls, at: WindowAddress, data: Value) -> PartialFlit:
-        """Make the registers that collect a flit from bus words `data` with the addresses `at`."""
+        """Make registers that collect a flit from bus words.
+
+        `data` is the current bus word, and `at` its address.
+        """
         parts = at.register_map.parts
         held = tuple(Signal(DATA_BITS, name=f"held_{k}") for k in range(parts - 1))
         place = Signal(len(at.place), name="held_place")
@@ -134,7 +143,7 @@ class PartialFlit(NamedTuple):
 
     @property
     def is_expected(self) -> Value:
-        """A bit: 1 if the current word is the first of a flit, or continues the collected flit."""
+        """A bit: 1 if the current bus word begins a flit, or continues the one collected."""
         if not self.held:
             return Const(1)
         part = self.at.part
@@ -142,16 +151,16 @@ class PartialFlit(NamedTuple):
 
     @property
     def is_last(self) -> Value:
-        """A bit: 1 if the current word is the last of its flit."""
+        """A bit: 1 if the current bus word is the last of its flit."""
         return self.at.part == len(self.held) if self.held else Const(1)
 
     @property
     def whole_flit(self) -> Value:
-        """The bus words in `held`, then the current one: the whole flit if `is_last` is 1."""
+        """The collected bus words, then the current one: the whole flit if `is_last` is 1."""
         return Cat(*self.held, self.data)
 
     def store_word(self, m: Module) -> None:
-        """Store the current word in `held`, and set `expected` to the next word of its flit."""
+        """Store the current bus word, and expect the next one of its flit."""
         if not self.held:
             return
         for k, held in enumerate(self.held):
@@ -162,6 +171,9 @@ class PartialFlit(NamedTuple):
 
 class Registers(Leaf):
     """Module that executes accesses to registers, windows and the load port, one after another.
+
+    An access is a read or a write of one bus word of 32 bits, which a bridge presents. A window is
+    a range of addresses for the memories of the nodes. A *flit* is here one word of the host port.
 
     The bridge holds `access` and the other inputs of an access until `access_done`, which is high
     for one cycle. There are windows only if `inputs` has the host port (`host_we`), and a load port
@@ -223,7 +235,7 @@ class Registers(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the state machine that the docstring of the module describes."""
+        """Build the state machine that executes accesses, and the interrupt."""
         m = Module()
         idle = Signal(name="idle")
         given = self._sample_access(m, idle)
@@ -279,10 +291,10 @@ class Registers(Leaf):
         return m
 
     def _sample_access(self, m: Module, idle: Value) -> dict[str, Signal]:
-        """Add registers that sample the inputs of an access in the state IDLE, when `idle` is 1.
+        """Add registers that sample the inputs of an access while `idle` is 1; return them by name.
 
-        Returns the register for each input, by the name of the input. Why registers: a path from a
-        pin of the bus then ends in a register, with no decoder before it.
+        The key is the name of the input, such as ``access_write``. Why registers: a path from a pin
+        of the bus then ends in a register, with no decoder before it.
         """
         given = {}
         for name, member in access_members(self._map.address_bits).items():
@@ -295,7 +307,7 @@ class Registers(Leaf):
     def _decode_access(
         self, m: Module, given: Mapping[str, Signal], at: WindowAddress, parts: PartialFlit
     ) -> dict[str, Signal]:
-        """Return registered flags that say which kind of access the sampled access `given` is.
+        """Decode the sampled access `given`; return registers with flags, by name.
 
         - ``partial``: 1 for a write in which not all strobes are 1.
         - ``hits``: bit k is 1 if the access has the address of register k.
@@ -303,7 +315,8 @@ class Registers(Leaf):
           way, and a write is to the expected part of a flit. Only with a host port.
         - ``loads``: 1 for a write to a word of the load window. Only with a load port.
 
-        `at` has the fields of the address, `parts` the collected flit.
+        A strobe is a bit of a write for each byte. `at` has the fields of the address, `parts` the
+        flit that is collected from several bus words.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]
@@ -330,10 +343,11 @@ class Registers(Leaf):
         parts: PartialFlit,
         left: Signal,
     ) -> None:
-        """Add the state CARRY OUT, in which the sampled access `given` begins, or ends in an error.
+        """Add the state of the machine in which the sampled access begins, or ends in an error.
 
-        `checked` has the flags of `_decode_access`, `parts` is the collected flit, and `left` the
-        counter of the cycles that the state WAIT has to last.
+        `given` has the sampled inputs of the access, and `checked` the flags of `_decode_access`.
+        `parts` is the flit that is collected from several bus words. An access to a window takes
+        several cycles: their number is written to the counter `left`.
         """
         write, hits = given["access_write"], checked["hits"]
         m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
@@ -364,7 +378,7 @@ class Registers(Leaf):
                 m.next = "WAIT"
 
     def _access_registers(self, m: Module, hits: Value, write: Value, data: Value) -> None:
-        """Read the addressed register into `access_word`; for a write, write the register, too.
+        """Execute an access to a register: output its value, and for a write change it.
 
         `hits` has one bit for each register; that of the addressed register is 1. `write` is 1 for
         a write of `data`.
@@ -380,7 +394,7 @@ class Registers(Leaf):
                     self._write_register(m, register, data)
 
     def _register_value(self, register: Register) -> Value:
-        """Return the word that a read of the register returns; 0 if it can only be written."""
+        """Return the word that the bus reads from a register; 0 if it can only be written."""
         if register.access is Access.WRITE:
             return Const(0)
         bits: list[Value] = []
@@ -389,7 +403,7 @@ class Registers(Leaf):
         return Cat(*bits)
 
     def _write_register(self, m: Module, register: Register, data: Value) -> None:
-        """Execute a write of `data` to a register, as the `Access` of the register says.
+        """Execute a write of `data` to a register, depending on the `Access` that it allows.
 
         - `READ`: sets the error.
         - `WRITE`: each field drives its port for one cycle; but a 1 in the field that drives the
@@ -414,9 +428,10 @@ class Registers(Leaf):
                 m.d.sync += self._field_value(register, field).eq(value)
 
     def _field_value(self, register: Register, field: Field) -> Value:
-        """Return the value of a field of `register`.
+        """Return the signal, or the constant, whose value a field of `register` has.
 
-        This is a port of the front behind the bus, a register of this module, or a constant.
+        It is a port of the host port or stream hardware behind the bus, a register of this module,
+        or a constant.
         """
         if field.port in self._inputs:
             return getattr(self, field.port)
@@ -426,10 +441,11 @@ class Registers(Leaf):
         return own.get(register.name, Const(field.reset, field.width))
 
     def _add_interrupt(self, m: Module) -> None:
-        """Set the bit for the pending interrupt at the rising edge of `done`, the end of a run.
+        """Add the interrupt: at the end of a run (rising edge of `done`) it becomes pending.
 
-        If software clears this bit in the same cycle, the bit stays set, so that software misses no
-        end of a run.
+        The output `irq` is high while the interrupt is pending and enabled. If a run ends in the
+        cycle in which software clears the pending bit, the bit stays set, so that software misses
+        no end of a run.
         """
         before = Signal(name="before")
         m.d.sync += before.eq(self.input_value("done"))

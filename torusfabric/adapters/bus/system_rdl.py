@@ -37,6 +37,8 @@ def system_rdl(register_map: RegisterMap, name: str, title: str) -> str:
 
     Examples
     --------
+    The last line of the text closes the ``addrmap``.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2x2", "allgather"))
     >>> register_map = tf.Fabric(program, bus="wishbone").register_map

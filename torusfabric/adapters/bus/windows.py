@@ -49,7 +49,10 @@ TURNAROUND = 4
 
 
 class BurstState(NamedTuple):
-    """The signals of the burst that an address channel executes, and of its current beat.
+    """The signals of the burst that is executed, and of its current beat.
+
+    An AXI4 burst moves several beats at consecutive addresses; a *beat* is one transfer of it.
+    There is one such state for writes, and one for reads.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class BurstState(NamedTuple):
 
 
 def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> BurstState:
-    """Add the counter that turns each burst of an address channel into beats; return its signals.
+    """Add the counter that splits each AXI4 burst into beats, one in a cycle; return its signals.
 
     While one burst is executed, the next one is already accepted and waits in registers. So no
     cycle is lost between bursts, except after a burst of a single beat.
@@ -88,9 +91,9 @@ def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> B
     ports : Leaf
         The module itself, for its AXI4 ports.
     channel : {"aw", "ar"}
-        The address channel.
+        The AXI4 address channel: ``aw`` for writes, ``ar`` for reads.
     room : Value
-        High if a burst may begin, because the queue of answers has room for its answer.
+        High if a burst may begin, because there is room for its answer.
     """
     port = lambda name: ports.input_value(f"s_axi_{channel}{name}")
     active, step = Signal(name=f"{channel}_active"), Signal(name=f"{channel}_step")
@@ -120,7 +123,7 @@ def add_burst_counter(m: Module, ports: Leaf, channel: str, *, room: Value) -> B
 def _count_addresses(
     m: Module, channel: str, beats: BurstState, asked: Mapping[str, Signal]
 ) -> None:
-    """Add the counter `beats.address`: the address of each beat of a burst.
+    """Add the counter `beats.address`, which gives the address of each beat of an AXI4 burst.
 
     From beat to beat, address bits in the mask `changes` count up and the others stay. The mask is
     0 for a constant address (FIXED), the bytes of the burst less 1 for an address that wraps
@@ -146,7 +149,7 @@ def _count_addresses(
 
 
 class QueueOutput(NamedTuple):
-    """Output of a queue of words that wait for the master.
+    """Output of a queue of words that wait until the master of the bus accepts them.
 
     Parameters
     ----------
@@ -168,8 +171,9 @@ def add_queue(
 ) -> QueueOutput:
     """Add a queue of words in a memory, and return its output.
 
-    A word is announced when its access begins, and the queue then reserves room for it. The word
-    comes when the access ends. So the pipeline of the access never has to stop.
+    A word is the result of an access, such as a read. The word is announced when the access begins;
+    the queue then reserves room for it. When the access ends, the word comes. So the pipeline of
+    the access never has to stop.
 
     Parameters
     ----------
@@ -208,7 +212,7 @@ def add_queue(
 
 
 class CollectedFlit(NamedTuple):
-    """A flit that is collected from one beat, or from several narrow beats.
+    """A flit that is collected from one beat of an AXI4 write, or from several narrow beats.
 
     Parameters
     ----------
@@ -229,7 +233,7 @@ class CollectedFlit(NamedTuple):
 def collect_flit(
     m: Module, width: int, *, take: Value, ends: Value, place: Value, data: Value, strobes: Value
 ) -> CollectedFlit:
-    """Add registers that collect the bytes of a flit from beats, and return the collected flit.
+    """Add registers that collect the bytes of a flit from beats of AXI4 writes; return the flit.
 
     Bytes of a beat above the width of a flit are padding, and need not be written.
 
@@ -246,7 +250,7 @@ def collect_flit(
     place : Value
         The flit to which the beat belongs: its byte address, without the bits within a flit.
     data, strobes : Value
-        Data and byte strobes of the beat.
+        Data of the beat, and a bit for each byte that is to be written.
     """
     count = -(-width // 8)
     at, there = Signal(len(place), name="held_place"), Signal(count, name="held_bytes")
@@ -268,6 +272,9 @@ def collect_flit(
 
 class Windows(Leaf):
     """Module that executes AXI4 bursts: writes to the send window, reads of the receive window.
+
+    A window is a range of bus addresses for the memories of the nodes. A *beat* is here one
+    transfer of a burst, and a *flit* one word of the host port.
 
     - A cycle executes one beat.
     - Beats of writes and reads take turns if both wait, because the host port has one address.
@@ -339,16 +346,17 @@ class Windows(Leaf):
         return m
 
     def _window_address(self, address: Value) -> WindowAddress:
-        """Return the fields of the address of the flit to which the byte at `address` belongs.
+        """Split a byte address into its fields, such as node and flit.
 
-        The field `part` is 0.
+        The field `part`, the number of a bus word in its flit, is 0, because a beat moves a whole
+        flit.
         """
         byte_bits = (BYTES - 1).bit_length() + self._map.word_select_bits
         words = Cat(Const(0, self._map.word_select_bits), address[byte_bits:])
         return WindowAddress.from_bus_address(self._map, words)
 
     def _add_writes(self, m: Module, take: Value) -> BurstState:
-        """Add the hardware of writes, and return the state of the current burst of writes.
+        """Add the hardware that executes write bursts; return the state of the current burst.
 
         It collects flits, writes them by the host port, and answers each burst when its flits are
         in memory. `take` is high in a cycle that executes a beat of a write.
@@ -390,10 +398,11 @@ class Windows(Leaf):
         return beats
 
     def _add_reads(self, m: Module, asked: Value) -> tuple[BurstState, Value]:
-        """Add the hardware of reads, which reads flits by the host port into the queue of words.
+        """Add the hardware that executes read bursts; return the current burst, and a bit.
 
-        `asked` is high in a cycle that executes a beat of a read. Returns the state of the current
-        burst of reads, and a bit that is 1 if the queue has room for the word of another beat.
+        Flits are read through the host port, and wait in a queue until the master accepts them. The
+        returned bit is 1 if the queue has room for another flit. `asked` is high in a cycle that
+        executes a beat of a read.
         """
         beats = add_burst_counter(m, self, "ar", room=Const(1, 1))
         refused = ~self._window_address(beats.address).is_accessible(

@@ -56,10 +56,12 @@ ENTRY_CYCLES = 1
 class HostLayout:
     """The host addresses of the words that a node sends, and of those that it has received.
 
+    A *part* is the words for, or from, one other node. Both address ranges begin with part 0.
+
     Parameters
     ----------
     layout : MemoryLayout
-        Parts and chunks of the messages of a collective.
+        Number and order of the parts, and the chunks of each part, for one collective.
     flits : int
         Flits of the longest message.
     in_turn : bool
@@ -92,6 +94,9 @@ class HostLayout:
 
     Examples
     --------
+    In an all-gather on nine nodes, a node sends one message of four words, and receives nine parts
+    of four words. Their addresses begin at the next power of two.
+
     >>> import torusfabric as tf
     >>> layout = HostLayout.from_program(tf.compile(tf.plan(tf.Torus(3, 3), "allgather"), flits=4))
     >>> layout.send_words, layout.recv_words, layout.recv_base
@@ -121,15 +126,15 @@ class HostLayout:
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        position = layout.blocks.groups.position_of_node
+        position = layout.blocks.groups.map_row_of_node
         self.nodes = len(position)
         self.positions = position if (position != np.arange(self.nodes)).any() else None
 
     @classmethod
     def from_program(cls, program: Program, words: int = 0, beat: int = 1) -> HostLayout:
-        """Return the host addresses for a program with one form.
+        """Return the `HostLayout` of a program with one form.
 
-        `words` and `beat` are parameters of the class.
+        `words` (room for words in each address range) and `beat` are parameters of the class.
         """
         return cls(
             program.layout, program.flits, in_turn=program.any_length, words=words, beat=beat
@@ -141,16 +146,22 @@ class HostLayout:
         return address_width(self._layout.blocks.groups.group_size)
 
     def first_flit(self, word: Value) -> Value:
-        """Return the number, within a block, of the first flit of a word: `word` times the beat."""
+        """Return the number of the first flit of a word; both numbers count from 0 within a block.
+
+        The result is `word` times the beat. With a beat of 4, word 2 begins with flit 8.
+        """
         return Cat(Const(0, self.beat.bit_length() - 1), word)
 
     def part_cycles(self, parts: int) -> int:
-        """Return the cycles of the divider that finds the part to which an address belongs.
+        """Return the cycles of the divider that finds the part to which a host address belongs.
+
+        A part is the words for, or from, one other node.
 
         Parameters
         ----------
         parts : int
-            Number of parts in the address range, of send words or of receive words.
+            Number of parts in the range that the divider serves: the words to send, or the received
+            words.
         """
         if self.in_turn and self._layout.in_shares:
             # The number of the chunk in the message is divided in place of the address.
@@ -159,16 +170,20 @@ class HostLayout:
 
     @property
     def chunk_cycles(self) -> int:
-        """Cycles of the divider that finds the chunk, within a part, of an address."""
+        """Cycles of the divider that finds, for a host address, the chunk within its part.
+
+        A part is the words for, or from, one other node.
+        """
         if self.in_turn:
             return division_cycles(self.flits, self.chunks)
         return division_cycles(self.part_chunks * self.block_flits, self.block_flits)
 
 
 def host_layouts(program: Program, words: int = 0, beat: int = 1) -> tuple[HostLayout, ...]:
-    """Return the host addresses for each form of a program.
+    """Return the `HostLayout` of each form of a program: the host addresses of the words of a node.
 
-    All forms have the same `recv_base`, so that one address decoder serves them.
+    In all forms, received words begin at the same address (`recv_base`), so that one address
+    decoder serves all forms.
 
     Parameters
     ----------
@@ -191,7 +206,9 @@ class Finder(ABC):
 
     Nodes store flits in the order of arrival. One finder for the whole fabric knows this order, so
     that no flit carries a header, and no node translates addresses. A finder is a pipeline that
-    accepts one address a cycle.
+    accepts one address a cycle. It divides the address into part, chunk and flit
+    (`divide_address`), and then finds the location of this flit (`look_up`). A *part* is the words
+    for, or from, one other node.
 
     Parameters
     ----------
@@ -203,7 +220,7 @@ class Finder(ABC):
     bank_bits : int
         Bits of the number of a memory.
     cycles : int
-        Cycles of `look_up`.
+        Pipeline stages of `look_up`, in cycles.
 
     Attributes
     ----------
@@ -229,13 +246,16 @@ class Finder(ABC):
         self.latency = ENTRY_CYCLES + self._dividing + cycles
 
     def rom_bits(self) -> int:
-        """Return the size in bits of all ROMs of `look_up`, without the ROMs of the division."""
+        """Return the size in bits of all ROMs with the locations of blocks, which `look_up` adds.
+
+        The ROMs of the dividers are not counted.
+        """
         return 0
 
     def add_pipeline(
         self, m: Module, host: Leaf, name: str, address: Value, node: Value
     ) -> tuple[Value, Value]:
-        """Add the pipeline, and return the memory number and the address in it for a host address.
+        """Add the finder to the host port; return the memory number and address for a host address.
 
         Both results are valid `latency` cycles after the host address.
 
@@ -257,10 +277,11 @@ class Finder(ABC):
         return self.look_up(m, host, name, node, part, chunk, self.layout.first_flit(flit))
 
     def group_position(self, m: Module, name: str, node: Value) -> Value:
-        """Return the position of `node` among the nodes of its group.
+        """Return the position of `node` among the nodes of its group, for use in `look_up`.
 
-        `node` arrives together with the host address. The result is delayed until the host address
-        has been divided. `name` is a prefix for the names of ROMs.
+        `node` arrives together with the host address. The position is delayed by the cycles of the
+        address division, so that it is valid in the same cycle as part, chunk and flit. `name` is a
+        prefix for the names of ROMs.
         """
         position = delay_value(m, node, ENTRY_CYCLES)
         if self.layout.positions is not None:
@@ -270,10 +291,12 @@ class Finder(ABC):
         return delay_value(m, position, self._dividing)
 
     def divide_address(self, m: Module, name: str, address: Value) -> tuple[Value, Value, Value]:
-        """Divide a host address; return its part, its chunk in the part, and its word in the chunk.
+        """Divide a host address; return its part, the chunk in the part, the word in the chunk.
 
-        Two dividers work one after another. All three numbers are valid when both are done. `name`
-        is a prefix for the names of the dividers.
+        A part is the words for, or from, one other node. With 2 chunks of 8 words in each part,
+        address 27 is part 1, chunk 1, word 3, if the words of a chunk are consecutive. Two dividers
+        work one after another; all three numbers are valid in the cycle in which the second is
+        done. `name` is a prefix for the names of the dividers.
         """
         layout, parts = self.layout, self.parts
         chunks, flits = layout.chunks, layout.flits
@@ -295,19 +318,22 @@ class Finder(ABC):
     def look_up(
         self, m: Module, host: Leaf, name: str, node: Value, part: Value, chunk: Value, flit: Value
     ) -> tuple[Value, Value]:
-        """Return the memory number of a flit, and its address in this memory.
+        """Return the number of the memory that contains a flit, and the address of the flit in it.
 
-        The results are valid `cycles` cycles after `part`, `chunk` and `flit`, the numbers from the
-        division. `node` is valid earlier, when the host address arrives at the port;
-        `group_position` delays it by the difference. `host` is the module of the host port, for
-        inputs such as the root. `name` is a prefix for the names of ROMs.
+        The results are valid `cycles` cycles after `part`, `chunk` and `flit`, which
+        `divide_address` has computed from the host address. `node` is valid earlier, when the host
+        address arrives at the port; `group_position` delays it by the difference. `host` is the
+        module of the host port, for inputs such as the root. `name` is a prefix for the names of
+        ROMs.
         """
 
 
 class DirectFinder(Finder):
-    """Finder of words that nodes store in the order of host addresses.
+    """Finder without a look-up, for words that nodes store in the order of their host addresses.
 
-    With `by_chunk` each chunk has a memory of its own; else all words are in one memory.
+    With `by_chunk` each chunk has a memory: the number of the memory is that of the chunk, and the
+    address is the number of the word in the chunk. Otherwise all words are in memory 0, and the
+    address is the host address.
     """
 
     def __init__(self, layout: HostLayout, *, by_chunk: bool) -> None:
@@ -329,16 +355,19 @@ class DirectFinder(Finder):
 
 
 def make_finder(layout: HostLayout, program: Program, form: int, *, received: bool) -> Finder:
-    """Return the finder for form number `form` of a program.
+    """Return the finder for one form of a program: without ROMs if possible, else with ROMs.
+
+    A `DirectFinder` needs no ROMs. It suffices for words to send whose host address gives their
+    location directly; a `MapFinder` serves all others.
 
     Parameters
     ----------
     layout : HostLayout
         Division of the host address into part, chunk and flit.
     program : Program
-        Program with the address maps.
+        Program whose address maps give the locations of blocks.
     form : int
-        Number of the form in the program.
+        Number of the form, counted over all modes of the program.
     received : bool
         True to find received words, False to find words to send.
     """
@@ -350,9 +379,9 @@ def make_finder(layout: HostLayout, program: Program, form: int, *, received: bo
 
 
 def _has_memory_per_chunk(sent: AddressMap) -> bool:
-    """Return True if a send map puts chunk k of a message into send memory k, from address 0 on.
+    """Return True if chunk k of each message lies in send memory k, from address 0 on.
 
-    `sent` is the send map.
+    `sent` is the send map: the table with memory and first address of each block to send.
     """
     return (
         sent.memory.shape[:2] == (1, 1)
@@ -379,14 +408,15 @@ def _has_host_order(part: Program) -> bool:
 
 
 def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder]:
-    """Return one finder of words to send for each send map of a program.
+    """Return the finders of words to send, one for each different send map of a program.
 
-    Forms with equal send maps share one finder.
+    A send map is the table of a form with memory and first address of each block to send. Forms
+    with equal send maps share one finder.
 
     Parameters
     ----------
     program : Program
-        Program with the send maps.
+        Program whose forms have the send maps.
     layouts : sequence of HostLayout
         Division of the host address, for each form of the program.
     """
@@ -396,13 +426,15 @@ def sent_finders(program: Program, layouts: Sequence[HostLayout]) -> list[Finder
 
 
 class MapFinder(Finder):
-    """Finder that looks up memory and base address of a block in the address map of a form.
+    """Finder that looks up the location of a block in ROMs with the address map of a form.
 
-    An address map has one or more *ways*. A way is a table from (table row, key, chunk) to memory
-    and base address. Each node has a table row, or shares one with other nodes. The key is the
-    number of the part, or the differences between the coordinates of the node and of the node that
-    the part is for or from. With differences all nodes can share one table row, because nodes of a
-    torus are translates of each other. The first way that contains a block gives its location.
+    The location of a block is a memory and a *base*, the address of its first flit. A *part* is the
+    words for, or from, one other node. An address map has one or more *ways*. A way is a table from
+    (table row, key, chunk) to memory and base address. Each node has a table row, or shares one
+    with other nodes. The key is the number of the part, or the differences between the coordinates
+    of the node and of the node that the part is for or from. With differences all nodes can share
+    one table row, because nodes of a torus are translates of each other. The first way that
+    contains a block gives its location.
 
     ===============  ============================================================================
     cycles           step
@@ -459,7 +491,7 @@ class MapFinder(Finder):
         #: First address of the upper half; 0 if there is none.
         self._half = merged.upper_half_address if received else 0
         self.by_root = self.part_is_root or bool(self._half)
-        nodes, chunks = part.groups.group_size, part.layout.part_chunks
+        nodes, chunks = part.groups.n_map_rows, part.layout.part_chunks
         #: Bits of the numbers of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
         super().__init__(layout, parts, address_width(memories), self._cycles)
@@ -498,11 +530,12 @@ class MapFinder(Finder):
     def _find_in_map(
         self, m: Module, tables: _LookUpRoms, way: AddressMap, node: Value, part: Value
     ) -> tuple[Value, Value, Value]:
-        """Look up a block in one way of the address map.
+        """Add the look-up of a block in one table of an address map, `way`; return three values.
 
-        Returns three values: a bit that is 1 if the way contains the block, the number of the
-        memory of the block, and its base address. They are read by ROMs of `tables`. `node` and
-        `part` are signals with the numbers of the node and the part.
+        They are a bit that is 1 if the table contains the block, the number of the memory of the
+        block, and the address of its first flit in units of ``2 ** _flit_bits``. `tables` adds the
+        ROMs that output them. `node` and `part` are signals with the position of the node in its
+        group and the number of the part: the words for, or from, one other node.
         """
         making, known = self._keying, list[Value]()
         row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
@@ -538,15 +571,15 @@ class MapFinder(Finder):
 class _LookUpRoms:
     """The ROMs and subtractors with which a `MapFinder` looks up blocks.
 
-    All tables that are read with the same indices are columns of one ROM. If a difference is needed
-    more than once, it has one subtractor.
+    Two tables that are read with the same indices become columns of one ROM, and a difference that
+    is needed more than once is computed by one subtractor.
 
     Parameters
     ----------
     m : Module
         The module of the host port.
     chunk : Value
-        The number of the chunk in its part.
+        The number of the chunk in its part: the words for, or from, one other node.
     reading : int
         Cycles to read a table: 1, or 0 if memory and base depend on the chunk alone.
     wrapping : int
@@ -559,7 +592,11 @@ class _LookUpRoms:
         self._differences: dict[tuple[int, int], Signal] = {}
 
     def subtract_modulo(self, here: Value, there: Value, modulus: int) -> Value:
-        """Return ``here - there`` modulo `modulus`, `wrapping` + 1 cycles later."""
+        """Return the difference ``here - there`` modulo `modulus`, from registers.
+
+        It is valid `wrapping` + 1 cycles after both operands; `wrapping` is a parameter of the
+        class.
+        """
         key, difference = (id(here), id(there)), here - there
         if key not in self._differences:
             if self._wrapping:
@@ -571,7 +608,7 @@ class _LookUpRoms:
         return self._differences[key]
 
     def read_entry(self, values: IntArray, index: list[Value], late: int = 0) -> Value:
-        """Return the entry of a table for some indices and for the chunk of the look-up.
+        """Return a signal with the entry of a table that some index signals and the chunk select.
 
         Axes along which the table is constant are dropped. Chunks whose entries are all equal share
         one range of the ROM.
@@ -583,8 +620,8 @@ class _LookUpRoms:
         index : list of Value
             An index for each axis of `values` but the last.
         late : int
-            Number of cycles by which the indices are valid later than the chunk, which is delayed
-            by as many.
+            Number of cycles from the cycle in which the chunk is valid to the cycle in which the
+            indices are valid. The method delays the chunk by as many.
         """
         every, chunk = range(len(index)), delay_value(self._m, self._chunk, late)
         kept = [axis for axis in every if (values != values.take([0], axis)).any()]
@@ -623,10 +660,13 @@ def division_cycles(count: int, divisor: int) -> int:
 
     A divisor that is a power of two needs 0 cycles, because it only splits the bits. A divisor of
     `count` or more needs 0 cycles, too. Any other division takes one cycle for each table
-    (`table_digits`), or one for each bit of the quotient, whichever are fewer.
+    (`table_digits`), or one for each bit of the quotient, whichever are fewer. A number below 1024
+    takes 2 cycles for divisor 3 (by tables), and 4 cycles for divisor 100 (a quotient of 4 bits).
 
     Examples
     --------
+    A number below 64 is divided in one cycle by 3 or by 25, and in none by 4 or by 100.
+
     >>> [division_cycles(64, divisor) for divisor in (4, 3, 25, 100)]
     [0, 1, 1, 0]
     >>> division_cycles(1024, 3), division_cycles(1024, 100)
@@ -638,16 +678,18 @@ def division_cycles(count: int, divisor: int) -> int:
 
 
 def table_digits(count: int, divisor: int) -> tuple[int, ...]:
-    """Return how a dividend below `count` is cut into digits for a division by tables.
+    """Return the bits of each digit of a dividend below `count`, for a long division by tables.
 
-    The division is a long division with one table for each digit. The result is the number of bits
-    of each digit, the uppermost digit first. The address of a table consists of the remainder of
-    the preceding table and of the next digit. The result is empty if the division has to be done by
-    subtraction: it needs no more cycles than tables, or the divisor is too wide for the address of
-    a table.
+    A long division has one table, a ROM, for each digit, the uppermost digit first. The address of
+    a table consists of the next digit and of the remainder that the preceding table outputs. The
+    result is empty if a division by subtraction is better: because it needs no more cycles, or
+    because a remainder below `divisor` has too many bits for the address of a table.
 
     Examples
     --------
+    The 10 bits of a number below 1024 become digits of 6 and 4 bits. For ``48 / 24`` a single
+    subtraction suffices.
+
     >>> table_digits(1024, 3), table_digits(48, 24)
     ((6, 4), ())
     """
@@ -661,7 +703,9 @@ def table_digits(count: int, divisor: int) -> tuple[int, ...]:
 
 
 def _largest_quotient_bits(count: int, divisor: int) -> int:
-    """Return the number of bits of the largest quotient, for dividends below `count`.
+    """Return the bits of the largest quotient of a number below `count` and `divisor`.
+
+    For numbers below 1024 and divisor 100, the largest quotient is 10, with 4 bits.
 
     `divisor` is the constant by which they are divided.
     """
@@ -708,9 +752,10 @@ def _divide_by_tables(
 ) -> tuple[Value, Value]:
     """Add a long division with one table in each cycle; return quotient and remainder.
 
-    `digits` has the number of dividend bits of each table (`table_digits`). A table outputs a digit
-    of the quotient, and the remainder that is left after it. `value` is the dividend, and `divisor`
-    a constant. `name` is a prefix for the names of their ROMs.
+    `digits` has the number of bits of each digit of the dividend, the uppermost digit first
+    (`table_digits`). The table for a digit outputs a digit of the quotient, and the remainder for
+    the next table. `value` is the dividend, and `divisor` a constant. `name` is a prefix for the
+    names of the ROMs.
     """
     quotient: Value = Const(0, 0)
     left: Value = Const(0, 0)
@@ -732,8 +777,9 @@ def _divide_by_tables(
 def _divide_by_subtraction(m: Module, value: Value, divisor: int, most: int) -> tuple[Value, Value]:
     """Add a division with one comparison and subtraction in each cycle; return quotient, remainder.
 
-    Each cycle gives one bit of the quotient. `most` is the largest possible quotient. `value` is
-    the dividend, and `divisor` a constant.
+    Each cycle gives one bit of the quotient, the highest first. So the division takes as many
+    cycles as `most`, the largest possible quotient, has bits. `value` is the dividend, and
+    `divisor` a constant.
     """
     quotient: list[Value] = []
     rest = value

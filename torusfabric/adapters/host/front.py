@@ -49,7 +49,7 @@ EARLY_START = SETTING + 1 - WRITE
 
 
 class HostFront(Front):
-    """A core with a host port.
+    """The hardware of a fabric with the top ``host``: a core whose memories are behind a host port.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class HostFront(Front):
         self._for_bus, self._closed_by = for_bus, closed_by
 
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> HostFront:
-        """Return a front with the same program, width and beat for the nodes of one board.
+        """Return the hardware for the nodes of one board, with the same program, width and beat.
 
         `cut` is the block of nodes on the board. `for_bus` and `closed_by` are parameters of
         `HostFront`.
@@ -130,11 +130,11 @@ class HostFront(Front):
         )
 
     def _hold_cycles(self, program: Program) -> int:
-        """Return by how many cycles a run must be delayed if it is started one cycle after a write.
+        """Return the cycles by which a run is delayed that is started one cycle after a write.
 
-        Each further cycle between write and start reduces the delay by one cycle. Why a delay: the
-        address look-up of a write may take so long that the run would read the word before it is
-        written.
+        If the start comes n cycles after the write, the delay is n - 1 cycles shorter. Why a delay:
+        the address look-up of a write may take so long that the run would read the word before it
+        is written.
         """
         setup = min(form.timing.run_setup for form in program.forms)
         return max(self._write_cycles - ENTRY_CYCLES - EARLY_START - setup, 0)

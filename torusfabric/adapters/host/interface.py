@@ -37,7 +37,7 @@ PORTS = ports_by_name(
 
 
 class HostProofs(Interface):
-    """The proof of a host port, the same for ports of the top module and for nets behind a bus."""
+    """The proof of a host port, whose signals are ports of the top module or nets behind a bus."""
 
     def wiring_claims(self, fabric: Any, text: Any) -> Iterable[Any]:
         """Return the claims about the host port, and about the wires between it and the nodes.
@@ -51,7 +51,7 @@ class HostProofs(Interface):
     def symbolic_runs(self, fabric: Any, machine: Any) -> Any:
         """Return the proof of whole runs whose words pass through the port.
 
-        In it, `machine` executes runs with symbols in place of data.
+        In the proof, `machine` executes runs with symbols in place of data.
         """
         from .claims import host_port_runs  # here, since only proofs need it
 
@@ -59,7 +59,7 @@ class HostProofs(Interface):
 
 
 class HostInterface(HostProofs):
-    """Declarations of a host port that is a port of the top.
+    """Declarations of a host port whose signals are ports of the top module.
 
     Parameters
     ----------
@@ -76,7 +76,10 @@ class HostInterface(HostProofs):
 
     @property
     def access(self) -> Any:
-        """The function that drives the host port for some runs; see `Interface.access`."""
+        """The function by which a simulator drives the host port: it writes, starts, reads.
+
+        Its parameters are those of `Interface.access`.
+        """
         from .drive import execute_runs  # here, since only simulations need it
 
         return execute_runs
@@ -84,9 +87,9 @@ class HostInterface(HostProofs):
     def manifest_entries(self) -> dict[str, Any]:
         """Return the address ranges and the latencies for the manifest.
 
-        An address range is a base address and a number of words. ``stride`` is the words of the
-        longest message: the distance from one message to the next in a range. Latencies are in
-        clock edges.
+        There is an address range for the words to send, and one for the received words: a base
+        address and a number of words. ``stride`` is the words of the longest message: the distance
+        from one message to the next in a range. Latencies are in clock edges.
         """
         layouts = self._layouts
         return {

@@ -82,7 +82,8 @@ class ReadMerge(Leaf):
 class HostTranslator(Leaf):
     """Module that translates accesses of the host into reads and writes of node memories.
 
-    The *send map* of a form gives the memory and address of each word to send. A write takes
+    A *finder* translates the address of a word at the host port into a memory of the node and the
+    address in it. The *send map* of a form gives this location for each word to send. A write takes
     `program.timing.WRITE` edges if its address needs no look-up in a send map, so that a run which
     begins with the next edge reads the written word. A look-up adds cycles. If it takes so long
     that the run would read too early, `settling` delays the begin of the run. With several forms, a
@@ -125,9 +126,10 @@ class HostTranslator(Leaf):
     form : In
         The form of the last run; only with several forms.
     write_enable : Out
-        One write enable for each group of `NodeGroups`, for the first send map and all send maps
-        with as many words. Send maps with other numbers of words have enables of their own,
-        ``write_enable_k``; see `write_enable_numbers`.
+        One write enable for each group of `NodeGroups`: a set of nodes that share a register, not
+        the group of a collective. It serves the first send map and all send maps with as many
+        words. Send maps with other numbers of words have enables of their own, ``write_enable_k``;
+        see `write_enable_numbers`.
     write_node : Out
         The position within its group of the node that is written.
     write_data : Out
@@ -145,6 +147,8 @@ class HostTranslator(Leaf):
 
     Examples
     --------
+    In a fabric, the module adds all cycles of the read latency; a word has the 8 bits of a flit.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan(tf.Torus(3, 3), "broadcast")), width=8)
     >>> host = fabric.netlist.modules["host"]()
@@ -203,12 +207,12 @@ class HostTranslator(Leaf):
 
     @property
     def _select_cycles(self) -> int:
-        """Cycles of the selection among the finders of several forms: 1, or 0 for one form."""
+        """Cycles to select one form's translation of an address; 0 for a program with one form."""
         return int(len(self._views) > 1)
 
     @property
     def _locate_cycles(self) -> int:
-        """Cycles from a host address until memory and address of the read are sent to the nodes."""
+        """Cycles from the host address of a read until memory and address are sent to nodes."""
         return max(view.latency for view in self._views) + self._select_cycles
 
     @property
@@ -231,9 +235,10 @@ class HostTranslator(Leaf):
         return m
 
     def _network_node(self, m: Module) -> Value:
-        """Return the node that the host addresses, by its number in the whole torus.
+        """Return the number, in the whole torus, of the node that the host addresses.
 
-        On one of several boards, `host_node` counts only the nodes of the board.
+        On one of several boards, `host_node` counts only the nodes of this board; a table with the
+        boards' nodes then gives the number.
         """
         node = self.input_value("host_node")
         if self._blocks is None:
@@ -246,9 +251,11 @@ class HostTranslator(Leaf):
         return number
 
     def _add_reads(self, m: Module, node: Value) -> None:
-        """Add the pipeline of reads to `node`, a node number in the whole torus.
+        """Add the pipeline that sends node, memory and address of each read to the nodes.
 
-        Every form has a finder. The result of the finder for the last run's form is selected.
+        Every form has a finder, which translates the host address into memory and address. The
+        result of the finder for the form of the last run is selected. `node` is the number, in the
+        whole torus, of the node that is read.
         """
         found = []
         for number, view in enumerate(self._views):
@@ -269,11 +276,11 @@ class HostTranslator(Leaf):
     def _locate_word(
         self, m: Module, name: str, finder: Finder, latency: int, node: Value
     ) -> tuple[Value, Value]:
-        """Add a finder, and return the memory and the address that it finds for the host address.
+        """Add a finder, and return the memory and address that it finds for the host address.
 
-        Both are valid `latency` cycles after the host address; the input of a faster finder is
-        delayed. `name` is a prefix for the names of its ROMs. `node` is the node number that
-        arrives together with the host address.
+        Both are valid `latency` cycles after the host address. A finder that needs fewer cycles
+        gets its inputs as many cycles later. `name` is a prefix for the names of its ROMs. `node`
+        is the number of the addressed node, valid together with the host address.
         """
         wait = latency - finder.latency
         address = delay_value(
@@ -282,9 +289,12 @@ class HostTranslator(Leaf):
         return finder.add_pipeline(m, self, name, address, delay_value(m, node, wait))
 
     def _add_writes(self, m: Module, node: Value) -> None:
-        """Add the pipeline of writes to `node`, a node number in the whole torus.
+        """Add the pipeline that sends location, write enables and word of a write to the nodes.
 
-        Every send map has a finder. Node, write enables and data are delayed by as many cycles.
+        Every send map (the locations of the words to send in some forms) has a finder, which
+        translates the host address into memory and address. Write enables and word are delayed by
+        the cycles of the slowest finder. `node` is the number, in the whole torus, of the node that
+        is written.
         """
         latency = self.write_cycles
         for number, way in enumerate(self._writes):
@@ -317,9 +327,11 @@ class HostTranslator(Leaf):
         ]
 
     def group_enables(self, m: Module, pulse: Value, group: Value) -> Value:
-        """Return the write enables: one bit for each group of nodes, from registers.
+        """Return registers with the write enables, one bit for each set of nodes.
 
-        One cycle after `pulse`, the bit with the number `group` is high and all others are low.
+        The nodes of a set share a register, so that wires stay short. `group` is the number of a
+        set (`NodeGroups`). One cycle after `pulse`, the bit with this number is high and all others
+        are low.
         """
         chosen = Cat(pulse & (group == number) for number in range(self._groups.n_groups))
         return delay_pulse(m, chosen, 1, name="write_enable_now")
@@ -363,7 +375,8 @@ def add_host(
     layouts : sequence of HostLayout
         The host addresses of each form.
     outside : str
-        Prefix of the nets `start` and `busy` that close the port to writes, see `HostFront`.
+        Prefix of the nets `start` and `busy`. While one of them is high, the port ignores writes;
+        see `HostFront`.
 
     Returns
     -------
@@ -371,7 +384,8 @@ def add_host(
         Clock edges from a host address to its word.
     finders : list of Finder
         First the finders of received words, one for each form; then the finders of words to send,
-        one for each send map.
+        one for each send map (a table with the locations of the words to send). A finder translates
+        a host address into a location at a node.
     """
     program = build.program
     forms, writes = range(len(program.forms)), sent_finders(program, layouts)
@@ -407,11 +421,12 @@ def add_host_port(
     build : CoreBuilder
         The netlist under construction.
     make : function of () -> HostTranslator
-        Makes the module.
+        Makes the module `HostTranslator` with the finders for this fabric.
     given : mapping of str to Parts
         Nets for all other inputs of the module, such as `form` and `sampled_root`.
     outside : str
-        Prefix of the nets `start` and `busy` that close the port to writes, see `HostFront`.
+        Prefix of the nets `start` and `busy`. While one of them is high, the port ignores writes;
+        see `HostFront`.
     """
     host, names = make(), ("host_we", "host_node", "host_addr", "host_wdata")
     inputs: dict[str, Parts] = {

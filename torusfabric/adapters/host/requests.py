@@ -53,6 +53,9 @@ class Requests(Leaf):
 
     Examples
     --------
+    A message has up to 8 flits, so that the input `length` has 4 bits. A block of this schedule has
+    up to two flits, so that `last` is 0 or 1.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> requests = Requests(program)
@@ -89,16 +92,17 @@ class Requests(Leaf):
         return m
 
     def _requested_form(self) -> Value:
-        """Return the number of the requested form.
+        """Return a signal with the number of the form that mode and length of a request select.
 
-        Mode and length decide it. If runs do not choose their length, each mode has one form.
+        The number counts over all modes. If runs do not choose their length, each mode has one
+        form.
         """
         if self._choices.lengths:
             return self._choices.form_number(self.input_value)
         return self.input_value("mode")
 
     def _last_flit(self, m: Module, accepted: Value) -> Value:
-        """Return the number of the last flit of a block, from 0, for the requested length.
+        """Return the number, from 0, of the last flit of a block, for the requested length.
 
         With several forms it is valid one cycle after `accepted`, the start of the run.
         """

@@ -37,11 +37,12 @@ def resolve_loadable(
     roots: int = 1,
     forms: FormChoice = FormChoice.AUTO,
 ) -> tuple[Selection, ...]:
-    """Return the selection of each form of a mode, with algorithm and schedule chosen.
+    """Choose the forms of a mode of a loaded fabric: algorithms whose schedules can be loaded.
 
-    A mode may have several forms, each for a range of message lengths. They are chosen by the rules
-    of `torusfabric.planning.forms.resolve_forms`, which serves fixed tables. The form for the
-    shortest messages comes first.
+    The result has a selection for each form: that of the user, with algorithm and schedule. A mode
+    may have several forms, each for a range of message lengths. They are chosen by the rules of
+    `torusfabric.planning.forms.resolve_forms`, which serves fixed tables. The form for the shortest
+    messages comes first.
 
     Parameters
     ----------
@@ -66,6 +67,9 @@ def resolve_loadable(
 
     Examples
     --------
+    The mode has two forms. The first one sends whole messages, the second one cuts them in two
+    chunks.
+
     >>> from torusfabric.planning import make_selection
     >>> [form.planned.chunks for form in resolve_loadable(make_selection("9", "broadcast"), 64)]
     [1, 2]
@@ -86,12 +90,13 @@ def _find_loadable(
     room: Room | None,
     roots: int,
 ) -> list[tuple[LoadableForm, Selection]]:
-    """Return the loadable form, and the selection, of each schedule that can be loaded.
+    """Return each schedule that can be loaded, as a loadable form and its selection.
 
-    The candidates are all schedules for `selection`. In a new fabric (`room` is None), those that
-    need a second register behind in-ports or operators are left out if others are almost as fast;
-    see `SIMPLE_FORM_RATIO`. `flits` is the largest number of flits of a message. `roots` is the
-    number of roots for which each form needs rows in the tables.
+    The candidates are the schedules of all suitable algorithms, or the one schedule that
+    `selection` has already. In a new fabric (`room` is None), those that need a second register
+    behind in-ports or operators are left out if others are almost as fast; see `SIMPLE_FORM_RATIO`.
+    `flits` is the largest number of flits of a message. `roots` is the number of roots for which
+    each form needs rows in the tables.
     """
 
     found: list[tuple[LoadableForm, Selection]] = []

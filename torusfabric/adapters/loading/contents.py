@@ -69,7 +69,9 @@ def table_contents(
     entries: Sequence[tuple[TableAllocation, StartEntry]],
     freed: Sequence[int] = (),
 ) -> Contents:
-    """Return the rows of all tables, for the given entries.
+    """Return the rows of all loaded tables that some entries need.
+
+    An entry is one form of a mode, for one root if runs choose the root.
 
     Parameters
     ----------
@@ -84,7 +86,8 @@ def table_contents(
     Returns
     -------
     list of list of list of int
-        The rows of each table of each owner; `UNUSED_ROW` for rows that these entries do not read.
+        ``[owner][table][row]``: the value of each row; `UNUSED_ROW` for rows that these entries do
+        not read. Owners are the nodes, and then the tables that exist once in a fabric.
     """
     found = [[[UNUSED_ROW] * rows for rows, _ in tables] for tables in layout.table_sizes]
     of_nodes, single = found[: layout.room.nodes], found[layout.room.nodes :]
@@ -116,20 +119,20 @@ def table_contents(
 
 
 def _duration_fields(form: LoadableForm) -> dict[str, IntArray]:
-    """Return the values of the fields `pause`, `empty` and `ends` in each row of the table `rows`.
+    """Return the values, in each row of a form, of the fields that decide how long the row takes.
 
-    They decide how many cycles a row takes; see `torusfabric.rtl.core.room.duration_fields`. `form`
-    is the form of which the rows are part.
+    The keys are fields of the table `rows`. `pause` is the number of cycles of a pause, `empty` is
+    True if no block moves in the row, and `ends` is True for the last row.
     """
     loop, ends = form.program.loop, np.arange(form.n_rows) == form.n_rows - 1
     return {"pause": loop.pause, "empty": loop.blocks == 0, "ends": ends}
 
 
 def _mode_row(layout: TableLayout, place: TableAllocation, form: LoadableForm) -> list[int]:
-    """Return the row of the table `modes` for an entry, as a list of one integer.
+    """Return the row of the table `modes` with the constants of a form, such as its first row.
 
-    `layout` has the fields of the table. `place` has the rows that the entry occupies, and `form`
-    is its form.
+    The row is one integer, in a list. `layout` has the fields of the table, and `place` the rows of
+    other tables that the form occupies.
     """
     return pack_rows(
         layout.mode_fields,
@@ -148,11 +151,11 @@ def _mode_row(layout: TableLayout, place: TableAllocation, form: LoadableForm) -
 
 
 def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableForm) -> list[int]:
-    """Return the rows of the table `rows` for an entry.
+    """Return the rows of a form in the table `rows`, through which the sequencer steps.
 
-    The fields for the duration are those of the next row, and in the last row those of the first.
-    Why: the sequencer needs the duration of a row one row early. `layout` has the fields of the
-    table. `place` has the rows that the entry occupies, and `form` is its form.
+    A row has the fields for the duration of the next row; the last row has those of the first. Why:
+    the sequencer needs the duration of a row one row early. `layout` has the fields of the table,
+    and `place` the rows of other tables to which these rows refer.
     """
     named = {
         f"setting_{table.name.lower()}": settings
@@ -167,11 +170,11 @@ def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableF
 
 
 def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[Action, IntArray]:
-    """Return the values of all control points, keyed by action.
+    """Return the values of all selectors, addresses and enables of nodes, keyed by action.
 
-    Each array has the shape (rows of all forms, nodes, ports). The inputs that a selector selects
-    (its sources) have their numbers in the room. `layout` has the room, and `forms` are the forms
-    in the order of the rows.
+    Each array has the shape (rows of all forms, nodes, ports). A selected input has the number that
+    it has in this fabric, not in canonical form. `layout` has the capacity of the fabric, and
+    `forms` are the forms in the order of the rows.
     """
     room = layout.room
     every = {
@@ -194,9 +197,10 @@ def _add_settings(
 ) -> None:
     """Write the settings of forms into the setting tables of every node in `found`.
 
-    `placed` has each form, and the rows that it occupies in the tables. Rows of a form that share a
+    A setting is one row of a setting table: the values of some selectors, addresses or enables of a
+    node. `placed` has each form with the numbers of its settings. Rows of a form that share a
     setting have equal values, or a value is -1, which means idle. So the maximum over these rows is
-    the value of the setting. `layout` has the room.
+    the value of the setting.
     """
     values = _control_values(layout, [form for _, form in placed])
     for table, bits in assemble_tables(layout.room, values, idles=layout.has_zero_identity).items():
@@ -214,13 +218,14 @@ def _add_settings(
 def _add_blocks(
     layout: TableLayout, rows: list[int], place: TableAllocation, form: LoadableForm
 ) -> None:
-    """Write the location of each received block into `rows`, the rows of the table `blocks`.
+    """Write the location (memory, first address) of each received block into the table `blocks`.
 
-    The location of block b of node k is in row ``place.block + b * S + k``, where S is the number
-    of nodes, rounded up to a power of two. A node receives one part from each origin, and blocks
-    are numbered part by part, within a part by chunk. If only one node receives, the location of
-    its block b is in row ``place.block + b``. `layout` has the fields of the table, `place` the
-    first row of the entry in it. `form` is the form of the entry.
+    `rows` are the rows of the table. The location of block b of node k is in row ``place.block + b
+    * S + k``, where S is the number of nodes, rounded up to a power of two. A node receives one
+    part from each origin, and blocks are numbered part by part, within a part by chunk. If only one
+    node receives, the location of its block b is in row ``place.block + b``. `layout` has the
+    fields of the table. `form` is the form that receives the blocks, and `place` has its first row
+    in the table.
     """
     nodes, apart = np.arange(layout.room.nodes), 1 << address_width(layout.room.nodes)
     memory, first = (each.reshape(len(nodes), -1) for each in form.received_locations)
@@ -243,8 +248,10 @@ def _add_packets(
 ) -> None:
     """Write the rows of an entry into the tables `unload_row` and `facts_row` of every node.
 
-    `found` has the rows of all tables, and `place` the numbers of the rows that the entry occupies.
-    `layout` has the fields of both tables.
+    `unload_row` has the location of each chunk that a node receives, and `facts_row` says, for
+    example, how many packets it sends. `found` has the rows of all tables. `place` has the numbers
+    of the rows that the entry (one form of a mode, for one root) occupies. `layout` has the fields
+    of both tables.
     """
     room, message = layout.room, entry.form.compiled.layout
     blocks = (message if entry.root is None else message.with_root(entry.root)).blocks

@@ -34,8 +34,9 @@ __all__ = ["BlockFinder", "host_layout"]
 def host_layout(layout: TableLayout) -> HostLayout:
     """Return the division of the address of the host port into node, part and flit.
 
-    It is that of an all-to-all for every image. An all-to-all has the most parts, so the addresses
-    of all other collectives are among them.
+    A part is the message from one origin. The division is that of an all-to-all, whatever image is
+    loaded. An all-to-all has the most parts, so the addresses of all other collectives are among
+    them.
 
     Parameters
     ----------
@@ -49,7 +50,9 @@ def host_layout(layout: TableLayout) -> HostLayout:
 
 
 class BlockFinder(Finder):
-    """Finder that looks up the location of each received block in a loaded table.
+    """Hardware that translates a host address into the location (memory, address) of a flit.
+
+    It looks up the location of the block in the loaded table `blocks`.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ class BlockFinder(Finder):
     Members
     -------
     chunks, reciprocal, first_block, one_node : In
-        Fields of the entry of the last run: see `TableLayout.mode_fields`.
+        Constants of the form of the last run: see `TableLayout.mode_fields`.
     block_address : Out
         Row of the table `blocks` that has the location of the block.
     block_word : In

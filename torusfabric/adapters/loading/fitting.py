@@ -72,10 +72,11 @@ def program_from_modes(modes: Sequence[LoadableMode], room: Room) -> Program:
 
 
 def _fit_form(form: LoadableForm, room: Room) -> Form:
-    """Return a form as the fabric with this room executes it.
+    """Return a form that refers to inputs of multiplexers by their numbers in one fabric.
 
-    The inputs that out-ports and operators select (their sources) have their numbers in the room.
-    If the room has no operators, the actions of operators are left out.
+    `form` has the numbers of canonical form, which are the same for all fabrics. `room` is the
+    capacity of the fabric, with the inputs that its multiplexers have. If it has no operators, the
+    actions of operators are left out.
     """
     program = form.program
     fields = tuple(
@@ -116,7 +117,9 @@ def choose_beat(program: Program, width: int, beat: int | str, *, streams: bool)
 def loadable_modes(
     program: Program, room: Room | None = None, *, beat: int = 1
 ) -> list[LoadableMode]:
-    """Return the modes of a program in loadable form.
+    """Return the modes of a program, rewritten so that loaded tables can hold them.
+
+    Forms of a mode that cannot be loaded are left out.
 
     Parameters
     ----------
@@ -134,6 +137,8 @@ def loadable_modes(
 
     Examples
     --------
+    Each of the two modes has one form, with four rows.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("4x4", name, algorithm="matching") for name in ("allgather", "scatter")]
     >>> [mode.forms[0].n_rows for mode in loadable_modes(tf.compile(plans, max_flits=8))]
@@ -163,7 +168,7 @@ def loadable_mode(
     schedules: Iterable[Schedule], flits: int, operators: Sequence[Operator],
     room: Room | None, *, any_root: bool, beat: int = 1,
 ) -> LoadableMode:  # fmt: skip
-    """Return the mode that consists of those of some schedules that can be loaded.
+    """Return a mode of those schedules that loaded tables can hold; the others are left out.
 
     Parameters
     ----------
@@ -204,7 +209,7 @@ def loadable_form(
     *,
     beat: int = 1,
 ) -> LoadableForm:
-    """Return a loadable form of a schedule.
+    """Return the program of a schedule, rewritten so that loaded tables can hold it.
 
     The compiler makes several versions of its program, which differ in the use of registers and
     memories. The first version that can be loaded is taken.

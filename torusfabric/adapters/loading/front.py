@@ -26,7 +26,7 @@ __all__ = ["LoadedFront"]
 
 
 class LoadedFront(Front):
-    """A core with loaded tables, the loader, and either a host port or streams.
+    """The hardware of a loaded fabric: core, loaded tables, loader, and a host port or streams.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ class LoadedFront(Front):
         self._closed_by = closed_by
 
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> LoadedFront:
-        """Return the front for the nodes of one board, which takes images of the whole fabric.
+        """Return the hardware for the nodes of one board, of several that form the fabric together.
 
-        `cut` is the block of nodes on the board. `for_bus` and `closed_by` are parameters of
-        `LoadedFront`.
+        Its loader takes images of the whole fabric. `cut` is the block of nodes on the board.
+        `for_bus` and `closed_by` are parameters of `LoadedFront`.
         """
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 
@@ -92,7 +92,7 @@ class LoadedFront(Front):
 
     @property
     def digest(self) -> int:
-        """The 32-bit digest of the room and the width.
+        """The 32-bit digest of the capacity of the loaded tables and of the width of flits.
 
         The loader compares it with the digest in an image, and refuses images for other fabrics.
         """

@@ -150,15 +150,17 @@ class Loading:
 
     @property
     def proofs(self) -> Any:
-        """The package of the claims that are proved about a fabric with these tables."""
+        """The Python package with the claims of a proof about a fabric with these tables."""
         from . import claims  # here, since only proofs need it
 
         return claims
 
     def load(self, image: Image | None = None) -> Access[None]:
-        """Load an image into a simulated fabric: yield the requests for its clock edges.
+        """Load an image into a simulated fabric.
 
-        The words of the image are written in consecutive cycles; then the output `loaded` is read.
+        This is a generator: it yields the values of inputs for the next clock edges, and receives
+        the outputs after them. The words of the image are written in consecutive cycles. Then the
+        output `loaded` is read.
 
         Parameters
         ----------
@@ -183,22 +185,28 @@ class Loading:
             )
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
-        """Return the address layout of the host port, which is the same for all images."""
+        """Return the division of host addresses into node, part and flit, the same for all images.
+
+        A part is the message from one origin or for one destination. The tuple has one element.
+        """
         return (host_layout(self.layout),)
 
     def initial_rows(self, number: int) -> tuple[tuple[int, ...], ...]:
-        """Return the initial rows of the tables of one owner; unused rows are 0.
+        """Return the rows of some tables at power-up, as ``[table][row]``; unused rows are 0.
 
         Parameters
         ----------
         number : int
-            Owner number: a node, or N + k for single table k.
+            The number k of a node for all tables of this node; or N + k, for N nodes, for the k-th
+            of the tables that exist once.
         """
         tables = [] if self.empty else self.image.contents[number]
         return tuple(tuple(max(row, 0) for row in rows) for rows in tables)
 
     def make_core(self, *, resets: bool = False, cut: NodeBlock | None = None) -> Core:
-        """Return the core for the room, with a host port or, if the room says so, with streams.
+        """Return a core that can execute every program within the capacity of these tables.
+
+        It is prepared for a host port or for streams, as `Room.streams` says.
 
         Parameters
         ----------
@@ -284,7 +292,10 @@ class Loading:
         return routers, latency
 
     def add_node_tables(self, core: Core) -> None:
-        """Add a `LoadedTable` for each node of `core`; nodes with equal contents share a module."""
+        """Add a `LoadedTable`, with all tables of a node, for each node of `core`.
+
+        Nodes whose tables have equal initial contents are instances of one module.
+        """
         build, layout = core.build, self.layout
         near, sizes = build.distribution.group_register, layout.table_sizes[0]
         names = [f"{table.name.lower()}_row" for table in SettingTable] + [*layout.stream_tables]
@@ -333,7 +344,7 @@ class Loading:
     def add_loader(
         self, build: CoreBuilder, name: str, form: str, rest: str = "", busy: str = "busy"
     ) -> None:
-        """Add the loader of images, and the single tables.
+        """Add the loader of images, and the tables that exist once in a fabric, such as `rows`.
 
         Parameters
         ----------
@@ -342,7 +353,7 @@ class Loading:
         name : str
             Name of the loader.
         form : str
-            Name of the net that has the entry number of the last run.
+            Name of the net with the entry number (number of form and root) of the last run.
         rest : str
             Name of a net that is high if all nodes have sent the results of all runs to the user.
             An empty string if images need not wait for this.
@@ -378,8 +389,9 @@ class Loading:
         self, build: NetlistBuilder, name: str, number: int,
         parts: Mapping[str, tuple[Sequence[TableSize], int]], *, whole: bool = False,
     ) -> str:  # fmt: skip
-        """Add the module with the tables of owner `number` to a netlist, and return its name.
+        """Add a module with the tables of one owner to a netlist, and return the module's name.
 
+        Owner `number` is a node if `number` is below N, else the table N + k that exists once.
         `name` is the suffix of the module name. `parts` and `whole` are parameters of
         `LoadedTable`. `build` is the netlist under construction.
         """
@@ -394,10 +406,10 @@ class Loading:
     def _table_inputs(
         self, number: int, asked: Mapping[str, Parts], bus: Mapping[str, Parts]
     ) -> dict[str, Parts]:
-        """Return the sources of the inputs of the module with the tables of one owner, by name.
+        """Return the source of each input, by name, of a module with the tables of one owner.
 
-        They are its owner number, the addresses of the rows to read (`asked`), and the signals of
-        the bus on which the loader writes (`bus`).
+        The owner is a node or a table that exists once. The inputs are its `number`, the addresses
+        of the rows to read (`asked`), and the bus on which the loader writes (`bus`).
         """
         own: dict[str, Parts] = {
             "number": (Constant(number, self.layout.bus_signals["load_table"]),)

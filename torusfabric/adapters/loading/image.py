@@ -83,10 +83,11 @@ __all__ = ["Image", "LoadedFabric", "ModeRequest", "read_fabric", "read_image"]
 
 
 def _row_runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the end (exclusive) of each row run, to cover the rows in `there`.
+    """Yield the ranges of consecutive rows that an image writes, to cover the rows in `there`.
 
-    A row run is a range of consecutive rows that an image writes. It may also have rows that are
-    not in `there`, in gaps of up to `gap` rows. It has at most `MOST_RUN_ROWS` rows.
+    A range is a pair of its first row and its end (exclusive). It bridges gaps of up to `gap` rows,
+    and has at most `MOST_RUN_ROWS` rows. For example, rows 0, 1 and 3 and a gap of 1 give (0, 4);
+    without gaps they give (0, 2) and (3, 4).
     """
     if not there:
         return
@@ -115,11 +116,12 @@ class Image:
         Numbers of the modes that a partial image writes. Empty for a full image, which writes all
         modes.
     kept : sequence of TableAllocation
-        The rows of each entry in the tables. By default entries get rows one after another.
+        The rows of each entry (form of a mode, for one root) in the tables. By default entries get
+        rows one after another.
     base : int
         The last word of the image that a partial image builds on; 0 for a full image.
     freed : sequence of int
-        Numbers of entries that the base uses, and that are unused after this image.
+        Numbers of entries that are in use before a partial image, and unused after it.
 
     Raises
     ------
@@ -128,6 +130,8 @@ class Image:
 
     Examples
     --------
+    An image for an all-gather fabric, which can then run an all-to-all, has 177 words.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "allgather"), max_flits=4), tables="ram")
     >>> modes = [([tf.plan("3x3", "alltoall")], False)]
@@ -162,7 +166,7 @@ class Image:
 
     @classmethod
     def from_schedules(cls, room: Room, width: int, modes: Iterable[ModeRequest]) -> Image:
-        """Return the full image of some modes.
+        """Return the full image of some modes, which replaces all modes of a fabric.
 
         If all forms of the modes do not fit, each mode keeps only its form for the longest
         messages.
@@ -184,7 +188,7 @@ class Image:
         return _make_fitting_image(room, modes, partial(cls, room, width))
 
     def with_modes(self, modes: Iterable[ModeRequest], mode: int | None = None) -> Image:
-        """Return a partial image whose base is this image, and which replaces or adds modes.
+        """Return a partial image, to be loaded after this image, that replaces or adds modes.
 
         The other modes keep their rows, and may run while the partial image is loaded.
 
@@ -202,6 +206,8 @@ class Image:
 
         Examples
         --------
+        The partial image replaces mode 0, an all-gather, and has fewer words than the full image.
+
         >>> import torusfabric as tf
         >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall", "scatter")]
         >>> fabric = tf.Fabric(tf.compile(plans[:2], max_flits=4), tables="ram")
@@ -234,22 +240,25 @@ class Image:
 
     @cached_property
     def layout(self) -> TableLayout:
-        """The bit fields of all tables."""
+        """The bit fields and sizes of all loaded tables that the image writes."""
         return TableLayout(self.room, self.width)
 
     @cached_property
     def entries(self) -> list[StartEntry]:
-        """The entries of all modes, mode by mode."""
+        """The entries of all modes, mode by mode: each form, once for each root of a run."""
         return list_entries(self.modes)
 
     @cached_property
     def places(self) -> Sequence[TableAllocation]:
-        """The rows that each entry occupies in the tables, in the order of `entries`."""
+        """The rows that each entry occupies in the loaded tables, in the order of `entries`.
+
+        An entry is one form of a mode, for one root if runs choose the root.
+        """
         return self.kept or allocate_entries(self.room, self.entries)
 
     @property
     def _written_entries(self) -> list[tuple[TableAllocation, StartEntry]]:
-        """The entries that this image writes, with their rows."""
+        """The entries (forms, each for a root) that this image writes, with their table rows."""
         fills = self.fills or range(len(self.modes))
         return [
             each for each in zip(self.places, self.entries, strict=True) if each[1].mode in fills
@@ -279,27 +288,28 @@ class Image:
 
     @property
     def loaded_state(self) -> tuple[int, int, int]:
-        """The state that `ImageLoader` has after this image has been loaded, as three integers.
+        """The state of the hardware `ImageLoader` after it has taken this image: three integers.
 
-        They are a mask of the entries that may run, the digest of the program, and the last word of
-        the image.
+        They are the mask of the entries (forms of modes, each for one root) that may run, the
+        digest of the program, and the last word of the image.
         """
         there = sum(1 << place.number for place in self.places)
         return there, self.words[2], self.words[-1]
 
     @cached_property
     def contents(self) -> Contents:
-        """The values of all table rows, by owner and table.
+        """The values of all table rows, as ``contents[owner][table][row]``.
 
-        The value is `UNUSED_ROW` for a row that this image does not write.
+        An owner is a node, or from number N on a table that exists once in a fabric. The value is
+        `UNUSED_ROW` for a row that this image does not write.
         """
         return table_contents(self.layout, self._written_entries, self.freed)
 
     def _table_words(self) -> Iterator[int]:
-        """Yield the words of all row runs, piece by piece.
+        """Yield the words of all row runs: header, first row, and a word for each row of a run.
 
-        For each piece, the rows that are equal in all nodes come first, then the other rows, node
-        by node.
+        A run is about one piece, a range of columns of a table. For each piece, the rows that are
+        equal in all nodes come first, then the other rows, node by node.
         """
         nodes, tables = self.room.nodes, self.layout.table_sizes
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):
@@ -315,10 +325,11 @@ class Image:
     def _piece_words(
         self, owner: int, piece: int, rows: IntArray, which: BoolArray
     ) -> Iterator[int]:
-        """Yield the words of the row runs that write some rows of one piece of one owner.
+        """Yield the words of the row runs (header, first row, data) for one piece of one owner.
 
-        `owner` and `piece` are the numbers in the headers. `rows` has the values of all rows, and
-        `which` is True for the rows to write.
+        A piece is a range of columns of a table. An owner is a node, or a table that exists once.
+        `owner` and `piece` are the numbers in the headers. `rows` has the bits of the piece in all
+        rows, and `which` is True for the rows to write.
         """
         # A run that bridges a gap writes zeros into the rows of the gap. This is allowed only in a
         # full image: in a partial image these rows may belong to a mode that stays. It is not
@@ -332,7 +343,10 @@ class Image:
 
     @property
     def facts(self) -> list[dict[str, Any]]:
-        """For each mode a dict: its number, collective, algorithms, root and formulas of cycles."""
+        """For each mode a dict: ``mode``, ``collective``, ``algorithm``, ``root`` and ``cycles``.
+
+        ``cycles`` has formulas, each for a range of message lengths, for the cycles of a run.
+        """
         return [
             {
                 "mode": number,
@@ -362,7 +376,7 @@ class Image:
 
 
 def _piece_values(rows: Sequence[int], piece: TablePiece) -> IntArray:
-    """Return the bits of one piece, for each row of its table.
+    """Return the bits of one piece (a range of columns of a table), for each row of the table.
 
     `rows` has the values of whole rows; a value `UNUSED_ROW` stays as it is.
     """
@@ -389,10 +403,11 @@ def _schedule_from_text(text: str) -> Schedule:
 def _make_fitting_image(
     room: Room, wanted: Iterable[ModeRequest], make: Callable[[Sequence[LoadableMode]], Image]
 ) -> Image:
-    """Return the image of the wanted modes, with all of their forms if the room has space for them.
+    """Return the image of some modes, with as many of their forms as fit into a fabric.
 
-    Otherwise each mode keeps only its form for the longest messages. `make` is a function that
-    makes the image from loadable modes.
+    If not all forms fit, each mode keeps only its form for the longest messages. `wanted` has, for
+    each mode, its schedules and True if each run chooses the root. `make` is a function that makes
+    the image from loadable modes.
     """
     operators, modes = room.parsed_operators(), list[LoadableMode]()
     for schedules, any_root in wanted:
@@ -410,7 +425,7 @@ def _make_fitting_image(
 
 
 class LoadedFabric(NamedTuple):
-    """The facts of a loaded fabric that an image must fit.
+    """The properties of a loaded fabric on which its images depend.
 
     Parameters
     ----------
@@ -434,7 +449,7 @@ class LoadedFabric(NamedTuple):
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
-    """Return the facts of the loaded fabric that a manifest describes.
+    """Read the manifest of a loaded fabric, and return the properties that its images need.
 
     Parameters
     ----------

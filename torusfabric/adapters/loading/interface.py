@@ -44,16 +44,17 @@ PORTS = ports_by_name(
 
 
 class LoadedInterface(Interface):
-    """Base class that adds the ports and manifest entries of the loader.
+    """Base class for loaded fabrics: adds the ports and manifest entries of the image loader.
 
-    A subclass has a second base, the interface of the same fabric with fixed tables.
+    A subclass has a second base class, which declares the other ports: the interface of the same
+    fabric with fixed tables.
 
     Parameters
     ----------
     loading : Loading
         The loaded tables.
     *facts, **choices
-        Arguments of the second base.
+        Arguments of the second base class.
     """
 
     def __init__(self, loading: Loading, *facts: Any, **choices: Any) -> None:
@@ -62,7 +63,11 @@ class LoadedInterface(Interface):
         self.ports = {**self.ports, **PORTS}
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the entries of the second base, and ``tables``: the room and the first image."""
+        """Return the entries of the manifest: those of a fabric with fixed tables, and ``tables``.
+
+        The entry ``tables`` has the capacity of the tables, their digest, and the modes of the
+        first image.
+        """
         loading = self._loading
         program, room = loading.program, loading.room
         modes = [
@@ -83,22 +88,22 @@ class LoadedInterface(Interface):
 class LoadedHostProofs(LoadedInterface, HostProofs):
     """Declarations of a loaded fabric with a host port behind a bus.
 
-    The bus declares its own ports, so only the proofs are left.
+    The bus declares the ports, so this class declares only the proofs.
     """
 
 
 class LoadedHostInterface(LoadedInterface, HostInterface):
-    """Declarations of a loaded fabric with one host port for all nodes."""
+    """Declarations of a loaded fabric with a host port: its ports, manifest entries and proofs."""
 
 
 class LoadedStreamInterface(LoadedInterface, StreamInterface):
-    """Declarations of a loaded fabric with streams at every node."""
+    """Declarations of a loaded fabric with streams: its ports, manifest entries and proofs."""
 
     def proof_harnesses(self, fabric: Any, design: Design) -> Iterable[Harness]:
-        """Yield the proof harnesses of the control, and of the paths between control and nodes.
+        """Yield the proofs of the stream control, and of the paths between it and the nodes.
 
-        A harness is a small circuit around some modules, with assertions that are proved. `design`
-        is the emitted Verilog.
+        Each is a harness. A harness is a small circuit around some modules, with assertions that
+        are proved. `design` is the emitted Verilog.
         """
         from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
@@ -107,18 +112,19 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
         yield from tree_and_crossing_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Any, text: GateText) -> Iterable[Any]:
-        """Return the claims about the wiring of nodes and of the control.
+        """Return the claims that nodes and stream control are wired as planned.
 
-        The claims are proved of `text`, the emitted Verilog, read as gates.
+        The claims are checked on `text`, the emitted Verilog, read as gates.
         """
         from ..streams.claims.wires import wire_claims  # here, since only proofs need it
 
         return wire_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Any, machine: SymbolicMachine) -> Runs | None:
-        """Return the proof of whole runs, from the outputs of loaders to inputs of unloaders.
+        """Return the proof of whole runs: the words of loaders arrive at the right unloaders.
 
-        In the proof, `machine` executes runs with symbols in place of data.
+        A loader takes the words of a node from the user, an unloader gives received words to the
+        user. In the proof, `machine` executes runs with symbols in place of data.
         """
         from ..streams.claims.whole_runs import StreamRuns  # here, since only proofs need it
         from .claims.whole_runs import LoadedStreamAccess

@@ -47,7 +47,7 @@ TableSize: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class TableLayout:
-    """The bit fields and sizes of all tables of a loaded fabric.
+    """The bit fields and sizes of all loaded tables of a fabric.
 
     Parameters
     ----------
@@ -78,7 +78,11 @@ class TableLayout:
 
     @cached_property
     def setting_bits(self) -> tuple[int, ...]:
-        """Bits of a row of each `SettingTable` of a node."""
+        """Bits in a row of each setting table of a node, in the order of `SettingTable`.
+
+        For example (20, 0, 24, 20, 4): 20 bits for the selectors of out-ports, none for operators,
+        ..
+        """
         return tuple(
             bits.shape[2]
             for bits in assemble_tables(self.room, {}, idles=self.has_zero_identity).values()
@@ -86,24 +90,27 @@ class TableLayout:
 
     @cached_property
     def row_fields(self) -> StructLayout:
-        """The fields of a row of the table `rows`, which the sequencer steps through."""
+        """The fields of a row of the table `rows`, the program as the sequencer steps through it.
+
+        A row has its duration, the address for stored words, and a number for each setting table.
+        """
         return row_layout(self.room)
 
     @property
     def reciprocal_shift(self) -> int:
-        """Number of fraction bits of the reciprocal of the number of chunks.
+        """Number of fraction bits of the number 1 / C in the table `modes`, for C chunks.
 
-        A multiplication by the reciprocal, and a shift right by this number of bits, replace a
-        division by the number of chunks.
+        The hardware has no divider: it computes x / C as x times this number, shifted right by this
+        number of bits.
         """
         return address_width(self.room.flits) + address_width(self.room.sizes.chunks) + 1
 
     @cached_property
     def mode_fields(self) -> StructLayout:
-        """The fields of a row of the table `modes`, one row for each entry.
+        """The fields of a row of the table `modes`, which has the constants of an entry.
 
-        First come the fields for the sequencer, then those for the start of runs (`Requests`) and
-        for the host port.
+        An entry is one form of a mode, for one root. First come the fields for the sequencer, then
+        those for the start of runs (`Requests`) and for the host port.
         """
         return StructLayout(
             {
@@ -116,17 +123,18 @@ class TableLayout:
 
     @property
     def entry_bits(self) -> int:
-        """Bits of the number of an entry."""
+        """Bits of the number of an entry, which is one form of a mode, for one root."""
         return address_width(self.room.sizes.entries)
 
     @cached_property
     def start_fields(self) -> StructLayout:
-        """The fields of a row of the table `starts`: which starts of runs an entry serves.
+        """The fields of a row of the table `starts`: the starts of runs that an entry serves.
 
-        If the bit `further` is set, the entry serves starts of mode `mode` with a length of at
-        least `least` flits and, if `chosen` is set, with root `root`. Otherwise entry k is the
-        default of mode k: it serves all starts of this mode that no further entry serves. In a row
-        of an entry that is no longer used `further` is set, too.
+        An entry is one form of a mode, for one root. If the bit `further` is set, the entry serves
+        starts of mode `mode` with a length of at least `least` flits and, if `chosen` is set, with
+        root `root`. Otherwise entry k is the default of mode k: it serves all starts of this mode
+        that no further entry serves. In a row of an entry that is no longer used `further` is set,
+        too.
         """
         room = self.room
         roots = {"chosen": 1, "root": address_width(room.nodes)} if room.roots else {}
@@ -135,7 +143,10 @@ class TableLayout:
 
     @cached_property
     def block_fields(self) -> StructLayout:
-        """The fields of a row of the table `blocks`: memory and first address of a block."""
+        """The fields of a row of the table `blocks`: memory and first address of a block.
+
+        The table has a row for each block that a node receives.
+        """
         return StructLayout({"memory": address_width(self.room.ports + 1),
                              "base": self.row_fields["at"].width})  # fmt: skip
 
@@ -143,9 +154,10 @@ class TableLayout:
     def packet_row_fields(self) -> StructLayout:
         """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        Each row is for one received chunk. The memory is that of an in-port, by number. The number
-        after the last in-port is the send memory, for the packet that a node sends to itself. The
-        field `origin` exists only if `Room.lists` is True.
+        With streams each node has this table, with a row for each chunk that it receives. The
+        memory is that of an in-port, by number. The number after the last in-port is the send
+        memory, for the packet that a node sends to itself. The field `origin` exists only if
+        `Room.lists` is True.
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -154,21 +166,23 @@ class TableLayout:
 
     @cached_property
     def load_facts(self) -> StructLayout:
-        """The fields of `facts_row` for the loader of a node with streams.
+        """The fields of the table `facts_row` for the loader of a node with streams.
 
-        `sends`: the node sends. `named`: its packets have destinations. `last_sent`: number of its
-        last packet. `position`: its position in its group.
+        A row is for one entry, which is one form of a mode, for one root. `sends`: the node sends.
+        `named`: its packets have destinations. `last_sent`: number of its last packet. `position`:
+        its position in its group.
         """
         bits = address_width(self.room.nodes)
         return StructLayout({"sends": 1, "named": 1, "last_sent": bits, "position": bits})
 
     @cached_property
     def unload_facts(self) -> StructLayout:
-        """The fields of `facts_row` for the unloader of a node with streams.
+        """The fields of the table `facts_row` for the unloader of a node with streams.
 
-        `receives`: the node receives. `own_last`: number of its last packet. `last_chunk`: number
-        of the last chunk of a packet. `first_row`: row of `unload_row` for its first packet.
-        `origin`: origin of its first packet; absent if the room lists origins.
+        A row is for one entry, which is one form of a mode, for one root. `receives`: the node
+        receives. `own_last`: number of its last packet. `last_chunk`: number of the last chunk of a
+        packet. `first_row`: row of `unload_row` for its first packet. `origin`: origin of its first
+        packet; absent if the room lists origins.
         """
         room, bits = self.room, address_width(self.room.nodes)
         chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)
@@ -177,9 +191,10 @@ class TableLayout:
 
     @property
     def stream_tables(self) -> dict[str, TableSize]:
-        """Sizes of the tables that a node has only with streams.
+        """Sizes (rows, bits) of the two tables that a node has only with streams, by name.
 
-        `unload_row` has a row for each received chunk, `facts_row` a row for each entry.
+        `unload_row` has a row for each received chunk. `facts_row` has a row for each entry, which
+        is one form of a mode, for one root.
         """
         sizes, facts = self.room.sizes, self.load_facts.size + self.unload_facts.size
         if not self.room.streams:
@@ -191,7 +206,10 @@ class TableLayout:
 
     @property
     def single_tables(self) -> dict[str, TableSize]:
-        """Sizes (rows, bits) of the single tables, keyed by name, in the order of owner numbers."""
+        """Sizes (rows, bits) of the tables that exist once in a fabric, keyed by name.
+
+        The first table has the owner number N, the next one N + 1, and so on, for N nodes.
+        """
         sizes = self.room.sizes
         blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block_fields.size)}
         return {
@@ -203,7 +221,11 @@ class TableLayout:
 
     @cached_property
     def table_sizes(self) -> list[tuple[TableSize, ...]]:
-        """Sizes (rows, bits) of the tables of each owner: first the nodes, then single tables."""
+        """Sizes (rows, bits) of all tables, as one tuple for each owner.
+
+        Owners 0 to N - 1 are the nodes, with several tables each. The further owners are the tables
+        that exist once in a fabric.
+        """
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
         single = self.single_tables.values()
@@ -218,8 +240,10 @@ class TableLayout:
     def bus_signals(self) -> dict[str, int]:
         """Signals of the bus from the loader to all tables, with their bits.
 
-        If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` of
-        owner `load_table`, or of all nodes if `load_every` is high.
+        If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` (a
+        range of columns of a table). The tables are those of node `load_table`, or of all nodes if
+        `load_every` is high. From the number of nodes on, `load_table` selects a table that exists
+        once.
         """
         tables = self.table_sizes
         return {
@@ -233,14 +257,18 @@ class TableLayout:
 
     @property
     def fill_words(self) -> int:
-        """Number of words of the fill mask of an image: the mask has a bit for each entry."""
+        """Number of words of the fill mask of an image, which says which entries it writes.
+
+        The mask has a bit for each entry (form of a mode, for one root), 32 bits in a word.
+        """
         return -(-self.room.sizes.entries // PIECE_BITS)
 
     @property
     def image_words(self) -> int:
         """Number of words of the longest image.
 
-        It has the words of the header, all rows of all pieces, END_MARK and the CRC.
+        It has the words of the header, all rows of all tables (in pieces of at most 32 bits),
+        END_MARK and the CRC.
         """
         found = [piece.rows for table in self.table_sizes for piece in split_into_pieces(table)]
         return (
@@ -252,12 +280,12 @@ class TableLayout:
 
 
 class TablePiece(NamedTuple):
-    """A range of columns of a table, written with one word a row.
+    """A range of columns of a loaded table, which one word of an image can fill in one row.
 
     Parameters
     ----------
     table : int
-        Number of the table among those of its owner.
+        Number of the table among those of its node, or 0 for a table that exists once.
     rows : int
         Number of rows of the table.
     low, width : int
@@ -271,9 +299,10 @@ class TablePiece(NamedTuple):
 
 
 def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
-    """Cut the tables of one module into pieces of at most 32 bits, the words of an image.
+    """Cut the tables of one module by columns into pieces of at most 32 bits.
 
-    The result lists table by table, the lowest bits of each table first.
+    Why: a word of an image, of 32 bits, fills one row of one piece. The result lists table by
+    table, the lowest bits of each table first.
 
     Parameters
     ----------
@@ -282,6 +311,8 @@ def split_into_pieces(tables: Sequence[TableSize]) -> list[TablePiece]:
 
     Examples
     --------
+    The table of 40 bits has two pieces, the table of 8 bits has one.
+
     >>> [piece.width for piece in split_into_pieces([(64, 40), (4, 8)])]
     [32, 8, 8]
     """

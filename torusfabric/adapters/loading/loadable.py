@@ -39,7 +39,10 @@ __all__ = ["StartEntry", "LoadableForm", "LoadableMode", "list_entries"]
 
 @dataclass(frozen=True, eq=False)
 class LoadableForm:
-    """A form in canonical form, with properties that say how much of a room it needs.
+    """A schedule that loaded tables can hold, with properties that say how much space it needs.
+
+    In *canonical form*, a program uses memories and multiplexers in a fixed way, so that every
+    large enough loaded fabric can execute it.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ class LoadableForm:
 
     @classmethod
     def from_program(cls, program: Program) -> LoadableForm:
-        """Return the loadable form of a program.
+        """Rewrite a program so that loaded tables can hold it, and return it as a loadable form.
 
         Parameters
         ----------
@@ -69,9 +72,10 @@ class LoadableForm:
         return cls(rewrite_program(program), program)
 
     def action_values(self, action: Action) -> IntArray:
-        """Return the values of all control points of an action, shape (rows, nodes, ports).
+        """Return the value of each port's selector, address or enable in each row.
 
-        In canonical form an action has one control point for each port.
+        `action` says which of them, such as `Action.SELECT` for the selectors of out-ports. The
+        shape is (rows, nodes, ports): in canonical form there is one of each kind for each port.
         """
         points = range(self.program.ports)
         return np.stack(
@@ -80,7 +84,7 @@ class LoadableForm:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the program: each takes a row of the sequencer's table."""
+        """Number of rows of the program, each of which needs a row of the loaded table `rows`."""
         return self.program.loop.n_rows
 
     @property
@@ -100,17 +104,19 @@ class LoadableForm:
 
     @cached_property
     def store_delays(self) -> IntArray:
-        """For each row and in-port, the cycles from a slot to the storing of its word.
+        """The delay of each stored word: cycles from its slot to its storing, 0 if none is stored.
 
-        The shape is (rows, nodes, ports); 0 where no word is stored.
+        A slot is a cycle in which the sequencer presents a row and a flit number. The shape is
+        (rows, nodes, ports), with a value for each in-port.
         """
         return self.action_values(Action.TAP)
 
     @cached_property
     def reader_lags(self) -> IntArray:
-        """For each row and reader, the cycles from a slot to the read of its word.
+        """The delay of each read word: cycles from its slot to its read.
 
-        The shape is (rows, nodes, ports).
+        A slot is a cycle in which the sequencer presents a row and a flit number. The shape is
+        (rows, nodes, ports); each port has a reader, a read port of the node's memories.
         """
         return self.action_values(Action.LAG)
 
@@ -121,39 +127,46 @@ class LoadableForm:
 
     @cached_property
     def has_overlapping_rows(self) -> bool:
-        """True if words of a row may arrive while later rows are executed."""
+        """True if words of a row may arrive while the sequencer executes later rows."""
         loop = self.program.loop
         late = np.where(self.store_delays > 0, self.store_delays, IDLE).max(axis=(1, 2))
         return loop.order is Order.FLIT or bool((late >= loop.pause).any())
 
     @property
     def has_late_reads(self) -> bool:
-        """True if rows overlap, and words are read one link latency after their slot."""
+        """True if rows overlap, and some words are read one link latency after their slot.
+
+        Rows overlap if words of a row may arrive while later rows are executed. A slot is a cycle
+        in which the sequencer presents a row and a flit number.
+        """
         return self.has_overlapping_rows and bool(self.reader_lags.max() > 0)
 
     @property
     def longest_delay(self) -> int:
-        """Largest delay in cycles of any stored or read word, at least 1."""
+        """Largest number of cycles from a row to the storing or reading of its word, at least 1."""
         return int(max(self.store_delays.max(), self.reader_lags.max(), 1))
 
     @cached_property
     def _source_stages(self) -> IntArray:
-        """The `Stage` (part of a node) from which operators and out-ports select a word.
+        """The part of a node (`Stage`) from which each operator and each out-port takes a word.
 
-        The first axis has index 0 for operators and 1 for out-ports, the others are rows, nodes and
-        ports.
+        The shape is (2, rows, nodes, ports); the first axis has index 0 for operators and 1 for
+        out-ports.
         """
         both = [self.action_values(action) for action in (Action.OPERAND, Action.SELECT)]
         return np.stack(both) // self.program.ports
 
     @property
     def needs_second_registers(self) -> bool:
-        """True if a word is selected from the second register behind an in-port or an operator."""
+        """True if some out-port or operator selects a word one cycle later than it arrives.
+
+        The word then comes from a second register behind the in-port or operator that provides it.
+        """
         return bool(np.isin(self._source_stages, (Stage.DELAYED, Stage.DELAYED_RESULT)).any())
 
     @property
     def needs_operators(self) -> bool:
-        """True if an operator combines any words."""
+        """True if an operator combines words of two nodes, and does not only pass words on."""
         operands = self._source_stages[0]
         return bool(((operands >= 0) & (operands != Stage.IDENTITY)).any())
 
@@ -161,10 +174,10 @@ class LoadableForm:
     def store_addresses(self) -> IntArray:
         """The address in each row for words that are stored one cycle after their slot.
 
-        A word that is stored d cycles after its slot lies d - 1 addresses higher, because the word
-        counter of the row has advanced by d - 1. With overlapping rows, or a beat above 1, the
-        address does not depend on d. It may be negative in a row in which d is 2 or more for every
-        word.
+        A slot is a cycle in which the sequencer presents a row and a flit number. A word that is
+        stored d cycles after its slot lies d - 1 addresses higher, because the word counter of the
+        row has advanced by d - 1. With overlapping rows, or a beat above 1, the address does not
+        depend on d. The result may be negative in a row in which d is 2 or more for every word.
         """
         spreads = not self.has_overlapping_rows and self.beat == 1
         write = self.action_values(Action.WRITE) - (self.store_delays - 1 if spreads else 0)
@@ -182,8 +195,8 @@ class LoadableForm:
         program = self.program
         groups, layout = program.form.groups, program.layout
         part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
-        position = groups.position_of_node[:, None, None]
-        memory, first = program.form.receive_map.locate(position, part[None], chunk[None])
+        row = groups.map_row_of_node[:, None, None]
+        memory, first = program.form.receive_map.locate(row, part[None], chunk[None])
         return memory, np.where(groups.group_of_node[:, None, None] >= 0, first, IDLE)
 
     @property
@@ -193,6 +206,8 @@ class LoadableForm:
 
     def block_rows(self, *, streams: bool) -> IntArray:
         """Return the number of rows that this form needs in the tables of received blocks.
+
+        Such a table has the memory and the first address of each block that a node receives.
 
         Parameters
         ----------
@@ -276,10 +291,11 @@ class LoadableForm:
         return replace(self, program=replace(program, forms=(moved,)))
 
     def _translate_send_addresses(self, first: IntArray, root: int) -> IntArray:
-        """Return addresses in the send memory, each moved from part v to part v + root.
+        """Return the send-memory addresses in `first`, translated from root 0 to another root.
 
-        Part v has the data for the node at position v in its group; the sum is a translation of the
-        torus. `first` has the addresses; -1, which stands for none, stays.
+        The send memory has a part for each destination. An address in the part for the node at
+        position v moves to the same place in the part for position v + root, where the sum is a
+        translation of the torus. A negative address, which stands for none, stays.
         """
         program = self.program
         groups, flits = program.form.groups, round_up_to_beats(program.flits, self.beat)
@@ -328,6 +344,8 @@ class LoadableMode:
 
     Examples
     --------
+    Messages of 10 flits or more are broadcast in two chunks, shorter ones in one.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
     >>> forms = [LoadableForm.from_program(tf.compile(plan, max_flits=64)) for plan in plans]
@@ -342,11 +360,11 @@ class LoadableMode:
 
     @classmethod
     def from_forms(cls, forms: Sequence[LoadableForm], *, any_root: bool = False) -> LoadableMode:
-        """Return a mode with those of the given forms that are the fastest for some lengths.
+        """Return a mode of those forms that are the fastest ones for messages of some lengths.
 
-        Each form gets one range of lengths. Why: every range has a comparator in hardware. So a
-        form does not get a second range, in which it is faster again because its last chunks are
-        full.
+        Other forms are left out. Each form gets one range of lengths. Why: every range has a
+        comparator in hardware. So a form does not get a second range, in which it is faster again
+        because its last chunks are full.
 
         Parameters
         ----------
@@ -375,15 +393,15 @@ class LoadableMode:
 
     @property
     def n_roots(self) -> int:
-        """Number of roots from which a run chooses, each with its own entries; 0 if it is fixed."""
+        """Number of roots from which a run chooses; 0 if the root is fixed or there is none."""
         return self.forms[0].program.form.groups.group_size if self.any_root else 0
 
     @cached_property
     def forms_by_root(self) -> list[tuple[int, int | None, LoadableForm]]:
-        """Least length in flits, root and form of each entry of the mode.
+        """The entries of the mode: each form once for each root that a run may choose.
 
-        Entries come form by form, and within a form root by root. Each form is translated to the
-        root.
+        Each is (least length in flits, root, form translated to the root); the root is None if it
+        is fixed. The entries come form by form, and within a form root by root.
         """
         roots: Sequence[int | None] = range(self.n_roots) if self.any_root else [None]
         return [
@@ -394,5 +412,8 @@ class LoadableMode:
 
 
 def list_entries(modes: Sequence[LoadableMode]) -> list[StartEntry]:
-    """Return the entries of all modes, mode by mode; mode numbers count from 0."""
+    """Return the entries of all modes, mode by mode; mode k is the k-th of `modes`.
+
+    An entry is one form of a mode, for one root if runs choose the root.
+    """
     return [StartEntry(k, *found) for k, mode in enumerate(modes) for found in mode.forms_by_root]

@@ -60,7 +60,7 @@ LOAD_INPUTS = {"load_we": 1, "load_first": 1, "load_data": PIECE_BITS}
 
 
 class LoaderState(enum.IntEnum):
-    """The part of an image to which the next word belongs."""
+    """The part of an image to which the next word belongs, or OVER if it belongs to none."""
 
     MAGIC = 0
     FABRIC = 1
@@ -78,9 +78,10 @@ class LoaderState(enum.IntEnum):
 class ImageLoader(Leaf):
     """Hardware that checks the words of images and writes them into tables.
 
-    A partial image is accepted only if its base is the image that is loaded. It fills some modes,
-    while others may run. A full image is accepted only while no run is under way. It removes all
-    entries from the mask, also those that it does not fill.
+    An *entry* is one form of a mode, for one root if runs choose the root. A mask says which
+    entries may run. A partial image names another image, its *base*, and is accepted only if this
+    is loaded. It fills some modes, while others may run. A full image is accepted only while no run
+    is under way. It removes all entries from the mask, also those that it does not fill.
 
     Parameters
     ----------
@@ -120,7 +121,8 @@ class ImageLoader(Leaf):
     block : In
         Number of this board; only with `blocks`.
     numbers : Out
-        Owner numbers of the tables of this board's nodes, concatenated; only with `blocks`.
+        Numbers of this board's nodes, by which the bus addresses their tables, concatenated; only
+        with `blocks`.
     entries : Out
         Mask of the entries that may run. A start of an entry outside the mask is refused.
     load_valid, load_every, load_table, load_row, load_piece, load_word : Out
@@ -249,7 +251,8 @@ class ImageLoader(Leaf):
     def _take_row_run(self, m: Module, state: Signal, word: Value) -> None:
         """Add the states that take a run of rows: header, number of the first row, and data.
 
-        The bus carries each data word to the tables in the cycle after the word was taken.
+        A run of rows is a part of an image. In the cycle after a data word was taken, it is on the
+        bus to the tables.
         """
         bits, rows = self._bus, len(range(ROWS_AT, PIECE_BITS))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")
@@ -275,11 +278,13 @@ class ImageLoader(Leaf):
             ]
 
     def _add_state_register(self, m: Module, writes: Value, entries: Value, rest: Value) -> Value:
-        """Add the register of the loaded state, and drive the outputs from it.
+        """Add the register that says which image is loaded, and drive the outputs from it.
 
-        The register is row 0 of a memory of two rows. Why a memory: it has initial contents, and a
-        reset does not change it. The read port is disabled in the cycle of a write, so that the
-        outputs keep the old state in this cycle.
+        It has the mask of the entries that may run, the digest of the program, and the last word of
+        the image. (An entry is one form of a mode, for one root.) The register is row 0 of a memory
+        of two rows. Why a memory: it has initial contents, and a reset does not change it. The read
+        port is disabled in the cycle of a write, so that the outputs keep the old state in this
+        cycle.
 
         Parameters
         ----------
@@ -312,9 +317,9 @@ class ImageLoader(Leaf):
 
 
 def _next_crc(m: Module, check: Value, word: Value) -> Value:
-    """Return the CRC after one more word: each bit is a parity of bits of old CRC and word.
+    """Return the CRC after one more word, where `check` is the CRC before it.
 
-    `check` is the old CRC.
+    Each bit is a parity of bits of the old CRC and of the word.
     """
     mixed = Signal(CRC_BITS, name="mixed")
     m.d.comb += mixed.eq(check ^ word)

@@ -32,7 +32,7 @@ __all__ = ["TableAllocation", "join_settings", "allocate_entries", "stack_ranges
 
 
 class TableAllocation(NamedTuple):
-    """The rows of an entry in all tables.
+    """The rows of an entry (one form of a mode, for one root) in all loaded tables.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ class TableAllocation(NamedTuple):
     block : int
         First row in the tables of received blocks.
     settings : tuple of (sequence of int)
-        For each `SettingTable`, the row of the setting of each row of the sequencer.
+        For each setting table of a node, a number for each row of the form: the row of the setting
+        table that has the values for it.
     """
 
     number: int
@@ -53,9 +54,10 @@ class TableAllocation(NamedTuple):
     settings: tuple[Sequence[int], ...]
 
     def is_valid_for(self, room: Room, form: LoadableForm) -> bool:
-        """Return True if the room has these rows, and they are as many as the form needs.
+        """Return True if a form can occupy these rows in the tables of a fabric.
 
-        Why this check: the numbers of the rows may come from a file.
+        The fabric must have the rows, and they must be as many as the form needs. Why this check:
+        the numbers of the rows may come from a file. `room` has the sizes of the tables.
         """
         blocks = form.block_rows(streams=room.streams).max()
         return (
@@ -69,10 +71,12 @@ class TableAllocation(NamedTuple):
 
 
 def join_settings(rows: IntArray) -> tuple[IntArray, int]:
-    """Return two values: the number of a setting for each row, and the count of settings.
+    """Find rows that can share a setting, and return the setting number of each row.
 
-    Rows may share a setting if they agree in all values that matter to both. Row by row, the first
-    setting with which the row agrees is taken; if there is none, a new one.
+    A *setting* is a row of a table of a node, in which such shared values are stored once. Rows may
+    share a setting if they agree in all values that matter to both. Row by row, the first setting
+    with which the row agrees is taken; if there is none, a new one. A second result is the count of
+    settings.
 
     Parameters
     ----------
@@ -81,6 +85,8 @@ def join_settings(rows: IntArray) -> tuple[IntArray, int]:
 
     Examples
     --------
+    Rows 0 and 2 share setting 0, which becomes [4, 9].
+
     >>> which, count = join_settings(np.array([[4, -1], [3, 8], [-1, 9]]))
     >>> which.tolist(), count
     ([0, 1, 0], 2)
@@ -101,9 +107,9 @@ def stack_ranges(
 ) -> tuple[list[int], int]:
     """Allocate ranges of rows in the tables of several owners, each range at the first free rows.
 
-    Each owner has one table of the same kind. A *use* is the need of one entry: a range of rows in
-    the table of each owner. The ranges of a use begin at the same row in all tables, and may differ
-    in length.
+    The owners, for example nodes, have one table each, all of the same kind. A *use* is the need of
+    one form of a mode: a range of rows in the table of each owner. The ranges of a use begin at the
+    same row in all tables, and may differ in length.
 
     Parameters
     ----------
@@ -121,7 +127,9 @@ def stack_ranges(
 
     Examples
     --------
-    A use that needs no row of an owner does not collide with uses of that owner.
+    Two owners. Owner 0 has rows 0 and 1 in use, and owner 1 has rows 2 to 6. Three rows of owner 0
+    alone begin at row 2, since they do not collide with rows of owner 1. A row of both owners
+    begins at row 7.
 
     >>> taken = [(0, np.array([2, 0])), (2, np.array([0, 5]))]
     >>> stack_ranges([np.array([3, 0])], taken), stack_ranges([np.array([1, 1])], taken)
@@ -146,12 +154,13 @@ def allocate_entries(
     entries: Sequence[StartEntry],
     staying: Sequence[tuple[TableAllocation, LoadableForm]] = (),
 ) -> list[TableAllocation]:
-    """Return the rows that each entry gets, beside entries that keep theirs.
+    """Return the rows of loaded tables that each entry gets, beside entries that keep theirs.
 
-    The first entry of a mode is its default entry, and gets the number of the mode. All further
-    entries get free numbers, from the highest down. Why: of the further entries that match a start,
-    the hardware takes the one with the lowest number. Forms come in the order of their lengths, so
-    this is the form for the longest messages.
+    An entry is one form of a mode, for one root if runs choose the root. The first entry of a mode
+    is its default entry, and gets the number of the mode. All further entries get free numbers,
+    from the highest down. Why: of the further entries that match a start, the hardware takes the
+    one with the lowest number. Forms come in the order of their lengths, so this is the form for
+    the longest messages.
 
     Parameters
     ----------
@@ -180,10 +189,11 @@ def allocate_entries(
     def stack_rows(
         what: str, most: int, taken: Iterable[int], use: Callable[[LoadableForm], IntArray]
     ) -> list[int]:
-        """Return the first row of each new form in tables of one kind, or raise InputError.
+        """Return the first row that each new form gets in the tables of one kind.
 
-        `what` is the name of these tables, `most` their number of rows, `taken` the first rows of
-        the entries that stay, and `use` a function for the numbers of rows that a form needs.
+        Raises `InputError` if the tables are too small. `what` is the name of these tables, `most`
+        their number of rows, and `taken` the first rows of the entries that stay. `use` is a
+        function from a form to the number of rows that it needs in each table.
         """
         there = zip(taken, (use(form) for _, form in staying), strict=True)
         found, needed = stack_ranges([use(form) for form in forms], [*there])
@@ -214,10 +224,11 @@ def allocate_entries(
 
 
 def _assign_numbers(room: Room, entries: Sequence[StartEntry], taken: set[int]) -> list[int]:
-    """Return a number for each entry, distinct from the numbers of other entries in `taken`.
+    """Return a free number for each entry (one form of a mode, for one root).
 
-    Raises `InputError` if the number of a default entry is taken. `room` has the number of entries,
-    and `taken` the numbers of entries that keep their rows.
+    The first entry of a mode gets the number of the mode; the others get the highest free numbers.
+    Raises `InputError` if the number of a mode is taken. `taken` has the numbers of entries that
+    stay, and `room` the largest number of entries.
     """
     first = {entry.mode: k for k, entry in reversed([*enumerate(entries)])}
     if not taken.isdisjoint(first):

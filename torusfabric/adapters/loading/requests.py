@@ -29,9 +29,10 @@ HOST_FIELDS = ("chunks", "reciprocal", "first_block", "one_node")
 
 
 def start_choices(room: Room) -> RunChoices:
-    """Return the choices of a start, with as many modes as the room has space for entries.
+    """Return the choices of the start of a run: modes, roots, lengths and operators.
 
-    The loaded entries decide which values of mode, length and root are valid.
+    A loaded fabric accepts as many mode numbers as its tables have space for forms. Later the
+    loaded image decides which values of mode, length and root are valid.
     """
     operators, entries = room.parsed_operators(), room.sizes.entries
     unit = OperatorUnit(operators) if operators else None
@@ -44,9 +45,10 @@ def start_choices(room: Room) -> RunChoices:
 
 
 def command_choices(room: Room) -> dict[str, int]:
-    """Return the fields of a command of a fabric with streams, by name, with their bits.
+    """Return the bits of each field of a command of a fabric with streams, by name.
 
-    They are the inputs of a start, and the root. The module `Commands` selects the entry by them.
+    They are the inputs of a start, such as ``mode``, and the root. The module `Commands` selects
+    the form by them.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ def command_choices(room: Room) -> dict[str, int]:
 
 class Requests(Leaf):
     """Hardware that checks the starts of runs, selects an entry, and starts the core.
+
+    An entry is one form of a mode, for one root if runs choose the root.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ class Requests(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the comparison with all entries, the refusals, and the outputs to the core."""
+        """Build the comparison of a start with all entries, the errors, and the outputs."""
         m, inputs = Module(), self._choices.sampled_inputs
         choices = "mode", "length", "root"
         chosen: dict[str, Value] = {
@@ -139,7 +143,8 @@ def last_flit_of_block(
     layout : TableLayout
         Fields of the tables.
     form : View
-        Row of the table `modes` for the entry, valid from the cycle after the start.
+        Row of the table `modes` with the constants of the form, valid from the cycle after the
+        start.
     last_of_message : Value
         Number of the last flit of the message, from 0, valid with `accepted`.
     accepted : Value

@@ -71,10 +71,14 @@ _Place = tuple[int, int]
 def canonical_sources(ports: int) -> Sources:
     """Return the sources of canonical forms: source k of a stage has the number ``stage * P + k``.
 
-    `ports` is the number P of ports of a node.
+    A source is an input that an out-port or an operator can select. A stage is the part of a node
+    that provides it, such as an in-port or the result of an operator. `ports` is the number P of
+    ports.
 
     Examples
     --------
+    Number 18 is the result of the operator behind in-port 2.
+
     >>> canonical_sources(4).by_number[Stage.EARLY_RESULT * 4 + 2]
     (<Stage.EARLY_RESULT: 4>, 2)
     """
@@ -86,16 +90,19 @@ def canonical_sources(ports: int) -> Sources:
 
 
 def operand_links(topology: Topology) -> int:
-    """Return the cycles by which operators select later than out-ports: the latency of a link.
+    """Return by how many cycles operators change their inputs later than out-ports.
 
-    If links have different latencies the result is 1. Operators then select some cycles before the
-    words of longer links arrive.
+    Both do so once in each row of a program. The result is the latency of a link, because the words
+    that operators combine come over a link. If links have different latencies the result is 1.
+    Operators then change inputs some cycles before the words of longer links arrive.
     """
     return topology.one_latency or 1
 
 
 def rewrite_program(program: Program) -> Program:
-    """Return a program in the canonical form.
+    """Return a program in canonical form, which every large enough loaded fabric can execute.
+
+    In canonical form each memory has a fixed use: memory p stores the words of in-port p.
 
     Parameters
     ----------
@@ -106,7 +113,7 @@ def rewrite_program(program: Program) -> Program:
     Raises
     ------
     InputError
-        If the program does something that tables of a room cannot express.
+        If the program does something that loaded tables cannot express.
 
     Examples
     --------
@@ -131,10 +138,10 @@ def _raise_unsupported(what: str, found: object) -> None:
 
 
 class _Rewriter:
-    """The rewriting of one program, with the new locations of its blocks as far as they are known.
+    """The rewriting of one program into canonical form; `canonical_program` returns the result.
 
-    `canonical_program` returns the result. Its *new rows* are the old rows, except that a row of
-    several blocks is split.
+    It has the new location (memory and first address) of each block, as far as this is known. Its
+    *new rows* are the old rows, except that a row of several blocks is split.
     """
 
     def __init__(self, program: Program) -> None:
@@ -166,7 +173,8 @@ class _Rewriter:
     def _check_supported(self) -> None:
         """Raise InputError for properties of the program that exclude a canonical form.
 
-        Further such properties are found later, during the rewriting.
+        This finds only properties that are known before the rewriting; further ones are found
+        during it.
         """
         program, loop = self._program, self._loop
         sources = loop.sources
@@ -199,8 +207,8 @@ class _Rewriter:
     def _may_wait(self) -> bool:
         """True if rows may be prolonged until their words have arrived.
 
-        This is so if every word is stored where it arrives. A word that passes through a node in
-        the same row could not wait.
+        This is so if nodes store every word that arrives. A word that a node passes on in the same
+        row could not wait.
         """
         loop = self._loop
         if loop.order is Order.FLIT or loop.has_operators:
@@ -213,7 +221,7 @@ class _Rewriter:
         )
 
     def canonical_program(self) -> Program:
-        """Return the program in the canonical form."""
+        """Rewrite all rows, and return the program in canonical form."""
         program, loop, ports = self._program, self._loop, self._ports
         shape = len(self._of), self._nodes, ports
         select, operand = np.full((2, *shape), IDLE)
@@ -277,15 +285,16 @@ class _Rewriter:
         )
 
     def _canonical_form(self, loop: Loop) -> Form:
-        """Return the form with the rows of `loop`, and with address maps of the new locations.
+        """Return the form of the new program, from `loop` with the new rows.
 
-        The address map of the send memory is the same for all programs of a room and a collective,
-        so that the host port writes messages without a look-up.
+        It has new address maps, which give the new location of each sent and each received block.
+        The map of the send memory is the same for all programs of a room and a collective, so that
+        the host port writes messages without a look-up.
         """
         program, ports = self._program, self._ports
         layout = program.layout
         base = self._own_addresses()
-        received = self._received_locations()[program.form.groups.members[0]]
+        received = self._received_locations()[program.form.groups.node_of_map_row]
         shape = len(received), layout.recv_parts, layout.part_chunks
         memory, first = (received[..., k].reshape(shape) for k in (0, 1))
         return replace(
@@ -298,10 +307,10 @@ class _Rewriter:
         )
 
     def _own_addresses(self) -> IntArray:
-        """Return the first address in the send memory of each block, shape (parts, chunks).
+        """Return the first address of each block in the send memory of a node.
 
-        A part is the message for one destination. Its flits lie in the order in which the host
-        writes them: one beat of each chunk in turn.
+        The shape is (parts, chunks); a part is the message for one destination. Its flits lie in
+        the order in which the host writes them: one beat of each chunk in turn.
         """
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
@@ -314,9 +323,10 @@ class _Rewriter:
         return places
 
     def _row_values(self, action: Action, number: int) -> IntArray:
-        """Return the values of a control point of the old program, shape (new rows, nodes).
+        """Return the values of one selector, address or enable of all nodes, in each new row.
 
-        `action` and `number` are those of its `Point`.
+        The values are those of the old program, shape (new rows, nodes). `action` and `number` are
+        those of its `Point`, such as `Action.SELECT` and 2 for the selector of out-port 2.
         """
         found: IntArray = self._loop.point_values(action, number)[self._of][
             :, self._program.variant_of
@@ -324,20 +334,21 @@ class _Rewriter:
         return found
 
     def _locate_blocks(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
-        """Return the old locations of all blocks at a node, part by part.
+        """Return the old location (memory, first address) of each block that a node sends.
 
-        `mapped` is the address map of the blocks that the node sends, or receives, and `parts` the
-        number of parts.
+        With the address map of received blocks as `mapped`, the blocks are those that the node
+        receives. The blocks come part by part (a part is the data for one destination or from one
+        origin), and within a part by chunk. `parts` is the number of parts.
         """
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
-        memory, base = mapped.locate(program.form.groups.position_of_node[node], *blocks)
+        memory, base = mapped.locate(program.form.groups.map_row_of_node[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
     def _sent_locations(self, node: int) -> dict[_Place, _Place]:
-        """Return a dict whose keys are old locations of the blocks that a node sends.
+        """Return the new location of each block that a node sends, keyed by its old location.
 
-        The values are the new locations, all in the send memory.
+        A location is (memory, first address). All new locations are in the send memory.
         """
         there = self._locate_blocks(
             self._program.form.send_map, self._program.layout.send_parts, node
@@ -346,15 +357,17 @@ class _Rewriter:
         return {place: (self._ports, address) for place, address in places if place[1] >= 0}
 
     def _find_stores(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
-        """Write the delays of stored words into `stores`, and return the stored blocks.
+        """Find the words that nodes store in each new row; return their blocks.
 
-        A delay is the number of cycles from a slot to the storing of its word. `stores` has the
-        shape (new rows, nodes, in-ports).
+        The method writes the delay of each stored word into `stores`, shape (new rows, nodes,
+        in-ports). The delay is the number of cycles from the row that the sequencer presents to the
+        storing of a word.
 
         Returns
         -------
         list of (int, int, int, (int, int))
-            New row, node, in-port and old location of each block, sorted.
+            For each stored block its new row, node, in-port, and old location as (memory, first
+            address). The list is sorted.
         """
         listed, blocks = self._loop.sources.by_number, []
         for number, memory in enumerate(self._program.memories):
@@ -388,11 +401,26 @@ class _Rewriter:
     def _allocate_stores(
         self, late: IntArray, blocks: list[tuple[int, int, int, _Place]], *, streams: bool
     ) -> tuple[IntArray, int]:
-        """Allocate a region to each row that stores, and record the new locations of the blocks.
+        """Allocate addresses for the blocks that each row stores, and record their new locations.
 
-        `late` has the delays that `_find_stores` has written, and `blocks` the blocks that it has
-        returned. `streams` is True if rows overlap. Returns two values: the store address of each
-        row, and the number of words that a memory needs.
+        A *region* is a range of addresses, the same in all memories; each row that stores gets a
+        region.
+
+        Parameters
+        ----------
+        late : ndarray of int, shape (new rows, nodes, in-ports)
+            Delay of each stored word, from `_find_stores`.
+        blocks : list of (int, int, int, (int, int))
+            The stored blocks, as `_find_stores` returns them.
+        streams : bool
+            True if words of a row may arrive while later rows are executed.
+
+        Returns
+        -------
+        at : ndarray of int, shape (new rows,)
+            Store address of each row.
+        words : int
+            Number of words that the memory of an in-port needs.
         """
         region = _assign_regions((late > 0).reshape(len(late), -1))
         spread = self._delay_offsets(late, streams=streams)
@@ -410,20 +438,23 @@ class _Rewriter:
         return at, (int(region.max()) + 1) * size
 
     def _delay_offsets(self, late: IntArray, *, streams: bool) -> IntArray:
-        """Return the distance of stored words from the store address of their row.
+        """Return the distance of each stored word from the store address of its row.
 
-        `late` has the number d of cycles from a slot to the storing of its word. The word then lies
-        d - 1 addresses higher, because the word counter has advanced. The distance is 0 if words of
-        a row may arrive while later rows are executed (`streams`), or if the beat is above 1.
+        The shape is that of `late`, which has the number d of cycles from a row to the storing of
+        its word. The word lies d - 1 addresses higher, because the word counter has advanced
+        meanwhile. The distance is 0 if words of a row may arrive while later rows are executed
+        (`streams`), or if the beat is above 1.
         """
         found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
         return found
 
     def _choose_sources(self, found: dict[Action, IntArray], reads: IntArray) -> None:
-        """Write the sources of out-ports and operators into `found`, and their reads into `reads`.
+        """Choose the input of each out-port and operator, and the reads that provide their words.
 
-        `found` has the source of each out-port and operator, shape (rows, nodes, ports). `reads`
-        has memory, first address and delay of each reader, shape (rows, nodes, ports, 3).
+        The method writes into both arrays. Each array in `found`, for an action, has the number of
+        the selected input (source), shape (rows, nodes, ports). `reads` has three values of each
+        reader, which is a read port of a node: memory, first address, and cycles from the row to
+        the read; shape (rows, nodes, ports, 3).
         """
         sources, algorithm = self._loop.sources, self._program.schedule.algorithm
         numbers = np.array([stage * self._ports + k for stage, k in sources.by_number] + [IDLE])
@@ -458,18 +489,19 @@ class _Rewriter:
                     reads[at, node, number] = *place, late
 
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
-        """Return two values: the row in which a selected word is read, and the delay of this read.
+        """Return the row in which a selected word is read from memory, and the delay of this read.
 
-        The delay is the number of cycles from the slot to the read.
+        A delay is the number of cycles after the sequencer has presented the row.
 
         Parameters
         ----------
         row : int
-            Row of the selection.
+            Row in which an out-port or an operator selects the word.
         injection : int
-            Injection port that is selected.
+            Number of the selected injection port: the input of the crossbar at which words from
+            memories arrive.
         delay : int
-            Cycles from the slot to the selection.
+            Cycles from this row to the selection.
         """
         read = self._loop.field(Action.READ, self._loop.sources.injections[injection][0])
         if read is None:
@@ -481,12 +513,20 @@ class _Rewriter:
     def _choose_reader(
         self, taken: dict[tuple[int, int, int], int], use: tuple[int, int, int], point: Point
     ) -> int:
-        """Return the reader for a word: that of the out-port, or a free one for an operator.
+        """Return the reader (read port of a node's memories) that provides a word in a row.
 
-        `use` is row, node and injection port of the word, and `point` the out-port or operator that
-        selects it. `taken` has the injection port of each reader in use, by row, node and reader;
-        the result is added to it. A reader may serve several out-ports and operators that need the
-        same word.
+        An out-port always takes its own reader, an operator any free one. One reader may provide
+        the same word to several out-ports and operators.
+
+        Parameters
+        ----------
+        taken : dict of (int, int, int) to int
+            The readers in use: (row, node, reader) -> injection port of the word. The method adds
+            the result.
+        use : tuple of (int, int, int)
+            Row, node and injection port (input of the old crossbar) of the word.
+        point : Point
+            The out-port or operator that selects the word.
         """
         row, node, injection = use
         ports = [point.number] if point.action is Action.SELECT else range(self._ports)
@@ -499,10 +539,10 @@ class _Rewriter:
         return number
 
     def _block_location(self, node: int, memory: int, base: int, row: int) -> _Place:
-        """Return the new location at which row `row` of a node reads a block.
+        """Return the new location from which a node reads a block in row `row`.
 
-        `memory` and `base` are the old location. The result is (IDLE, IDLE) if the block arrives
-        too late for this row.
+        A location is (memory, first address); `memory` and `base` are the old location. The result
+        is (IDLE, IDLE) if the node does not have the block by then.
         """
         if self._program.memories[memory].own:
             return self._own[node].get((memory, base), (IDLE, IDLE))
@@ -510,12 +550,13 @@ class _Rewriter:
         return next((place for first, place in reversed(came) if first <= row), (IDLE, IDLE))
 
     def _select_identities(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
-        """Select the identity as second operand for words that are passed on or stored unchanged.
+        """Select the identity as second operand for words that must pass an operator unchanged.
 
-        Why: in a room with operators every arriving word goes through an operator, and the identity
-        leaves a word unchanged. `select` has the sources of out-ports, and the method writes into
-        `operand`, the second operands of operators; both have the shape (rows, nodes, ports).
-        `streams` is True if rows overlap: a word of a row may arrive while later rows are executed.
+        These are the words that nodes pass on or store as they arrive. Why: in a fabric with
+        operators every arriving word goes through one. `select` has the source numbers of
+        out-ports, and the method writes into `operand`, the source numbers of second operands; both
+        have the shape (rows, nodes, ports). `streams` is True if a word of a row may arrive while
+        later rows are executed.
         """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:
@@ -531,7 +572,7 @@ class _Rewriter:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received_locations(self) -> IntArray:
-        """Return the new location (memory, first address) of each received block.
+        """Return the location in canonical form (memory, first address) of each received block.
 
         The shape is (nodes, blocks, 2).
         """
@@ -546,10 +587,10 @@ class _Rewriter:
 
 
 def _assign_regions(stored: BoolArray) -> IntArray:
-    """Return the number of the region of each row; IDLE for rows that store nothing.
+    """Return the number of the region in which each row stores; IDLE for rows that store nothing.
 
-    Two rows that store into the same memory of the same node get different regions. Row by row, the
-    first region that is possible is taken.
+    A region is a range of addresses, the same in all memories. Two rows that store into the same
+    memory of the same node get different regions. Row by row, the first possible region is taken.
 
     Parameters
     ----------

@@ -78,7 +78,10 @@ SOURCE_NAMES = ("in-port {}", "the second register of in-port {}", "the operator
 
 
 class _Limit(NamedTuple):
-    """A resource of a room: its name, the amount in the room, and the amount that a form needs."""
+    """A limit of a fabric: the name of a resource, its amount there, and the amount a form needs.
+
+    For example ("chunks", 16, 4), for a form with 4 chunks and a fabric for at most 16.
+    """
 
     name: str
     most: int
@@ -89,17 +92,22 @@ class _Limit(NamedTuple):
 class NodePaths:
     """The paths of words through a node: its second registers, and the inputs of its multiplexers.
 
+    A *source* is one input of the multiplexer of an out-port or an operator, given as two numbers:
+    a `Stage` (the part of the node that provides it) and a number within the stage. For example
+    (`Stage.PORT`, 2) is in-port 2.
+
     Parameters
     ----------
     later : bool
         True if there is a second register behind each in-port and each operator, so that a word can
         be selected one cycle later.
     late : bool
-        True if the hardware supports `LoadableForm.has_late_reads`.
+        True if the node can read words one link latency late while rows overlap; see
+        `LoadableForm.has_late_reads`.
     inputs : tuple of (tuple of (int, int)), or None
-        For P ports, 3 P tuples: the sources (`Stage`, number) of each out-port; the sources of
-        each operator; the memories of each reader, as (memory, 0). None if every multiplexer has
-        all inputs.
+        For P ports, 3 P tuples: first the sources of each out-port, then the sources of each
+        operator, then the memories of each reader (a read port of the memories) as pairs (memory,
+        0). None if every multiplexer has all inputs.
     """
 
     later: bool
@@ -109,7 +117,7 @@ class NodePaths:
 
 @dataclass(frozen=True)
 class Room:
-    """The capacity of a loaded fabric.
+    """The capacity of a fabric with loaded tables: the limits of all programs that fit into it.
 
     Parameters
     ----------
@@ -136,6 +144,8 @@ class Room:
 
     Examples
     --------
+    Words cross one link in a row. The memory of each in-port has 128 words.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall", algorithm="matching"), max_flits=4)
     >>> room = room_for([program], rows=64)
@@ -170,22 +180,28 @@ class Room:
 
     @property
     def may_read_late(self) -> bool:
-        """True if the hardware supports forms with `LoadableForm.has_late_reads`."""
+        """True if nodes can read words one link latency late while rows overlap.
+
+        Forms with `LoadableForm.has_late_reads` need this.
+        """
         return self.ways.late
 
     @property
     def part_words(self) -> int:
-        """Number of addresses of a part of the send memory: `flits`, rounded up to whole beats."""
+        """Number of addresses of one part of a send memory: `flits`, rounded up to whole beats.
+
+        A *part* is the message of a node for one destination.
+        """
         return round_up_to_beats(self.flits, self.beat)
 
     @property
     def sent_words(self) -> int:
-        """Number of addresses of the send memory of a node, one for each flit of all parts."""
+        """Number of addresses of the send memory of a node: `part_words` for each destination."""
         return self.nodes * self.part_words
 
     @property
     def longest_run(self) -> int:
-        """Upper bound of the clock edges of a run, for every image that fits."""
+        """Upper bound of the clock edges of a run, whatever image is loaded."""
         sizes = self.sizes
         return (
             OTHER_RUN_CYCLES
@@ -195,34 +211,37 @@ class Room:
 
     @property
     def stores_exactly(self) -> bool:
-        """True if the address of a stored word does not depend on the delay from its slot.
+        """True if the hardware subtracts the delay of each word from its address in the memory.
 
-        The hardware of a node then subtracts this delay from the word counter.
+        A word of a row arrives d cycles after the sequencer has presented the row, and the address
+        counter of the row has advanced meanwhile. With the subtraction, the address does not depend
+        on d.
 
         Why: with a beat above 1 a block has to begin at a whole row of the memory. With beat 1
-        nodes need not subtract: a word that is stored d cycles after its slot lies d - 1 addresses
-        above the store address of its row.
+        nodes need not subtract: the word simply lies d - 1 addresses above the store address of its
+        row.
         """
         return self.beat > 1 and self.sizes.depth > 1
 
     @property
     def read_lags(self) -> int:
-        """Largest number of cycles by which a reader of the send memory follows the word counter.
+        """Largest *lag*: the cycles by which a reader of the send memory follows the word counter.
 
-        With beat 1 a lag is expressed by a lower first address, and the result is 0. With a larger
-        beat the addresses of a chunk in the send memory are not evenly spaced, so the reader has to
-        delay the counter. Only words that operators combine are read late, so the result is 0
-        without operators.
+        A reader is a read port of a node, and the word counter counts the words of the present row.
+        With beat 1 a reader needs no lag, because a lower first address has the same effect; the
+        result is 0. With a larger beat the addresses of a chunk in the send memory are not evenly
+        spaced, so the reader has to delay the counter. Only words that operators combine are read
+        late, so the result is 0 without operators.
         """
         return min(self.beat - 1, self.sizes.depth) if self.operators else 0
 
     @cached_property
     def sources(self) -> Sources:
-        """The sources of out-ports and operators.
+        """The sources (possible inputs) of out-ports and operators, with their numbers.
 
         In a room with operators every arriving word passes through an operator, which leaves the
-        word unchanged if the operand is the identity. So out-ports and memories take arriving words
-        from operators only.
+        word unchanged if the other operand is the identity. So out-ports and memories take arriving
+        words from operators only.
         """
         ports = range(self.ports)
         later, adds = tuple(ports) if self.ways.later else (), bool(self.operators)
@@ -231,10 +250,11 @@ class Room:
 
     @cached_property
     def numbers_in_room(self) -> IntArray:
-        """The number in this room of each source of canonical forms; -1 if the room lacks it.
+        """Table from source numbers of canonical forms to source numbers in this room.
 
-        The index is the number of the source in canonical forms. A last element of -1 is added, for
-        the index -1, which is the value of an idle selector.
+        A source is an input that an out-port or an operator can select. Element k is the number
+        here of source k of canonical forms, or -1 if the room lacks this source. A last element of
+        -1 serves the index -1, which stands for an idle selector.
         """
         listed = {source: number for number, source in enumerate(self.sources.by_number)}
         instead = (
@@ -245,18 +265,19 @@ class Room:
         return np.array([*found, IDLE])
 
     def _numbers_of_sources(self, named: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        """Return the numbers in this room of the sources in `named`, sorted.
+        """Return the numbers in this room of the sources in `named`, in ascending order.
 
-        `named` has a pair (`Stage`, number) for each source.
+        A source is a pair (`Stage`, number), such as (`Stage.PORT`, 2) for in-port 2. Sources that
+        the room lacks are left out.
         """
         found = {int(self.numbers_in_room[stage * self.ports + number]) for stage, number in named}
         return tuple(sorted(found - {IDLE}))
 
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
-        """Return the numbers of the sources that an out-port, or an operator, can select.
+        """Return the numbers, in this room, of the sources that one multiplexer can select.
 
-        `action` is `Action.SELECT` for an out-port, or `Action.OPERAND` for the operator behind an
-        in-port; `port` is the number of this port.
+        With `Action.SELECT` as `action` it is the multiplexer of out-port `port`. With
+        `Action.OPERAND` it is that of the second operand of the operator behind in-port `port`.
         """
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
@@ -274,20 +295,21 @@ class Room:
         return (*passed, own, *range(sources.identity, sources.identity + adds))
 
     def memories_of_reader(self, port: int) -> tuple[int, ...]:
-        """Return the numbers of the memories that reader `port` can read.
+        """Return the numbers of the memories that reader `port` of a node can read.
 
-        Memory k is that of in-port k; the number after the last in-port is the send memory.
+        A reader is a read port; each port of the node has one. Memory k stores the words of in-port
+        k. The number after the last in-port stands for the send memory.
         """
         if self.ways.inputs is None:
             return tuple(range(self.ports + 1))
         return tuple(memory for memory, _ in self.ways.inputs[2 * self.ports + port])
 
     def read_addresses(self, form: LoadableForm) -> IntArray:
-        """Return the address of each reader in each row, shape (rows, nodes, ports); -1 if idle.
+        """Return the first address of each reader in each row of a form; -1 for idle readers.
 
-        The hardware adds the word counter of the row to this address. The address is reduced modulo
-        the size of the memory, because it would otherwise be negative for some reads. `form` is the
-        form that has the rows.
+        The shape is (rows, nodes, ports); a reader is a read port, one for each port of a node. In
+        each cycle the hardware adds the word counter, the number of the word within the row. An
+        address may be negative before the first word; so it is taken modulo the size of the memory.
         """
         memory, first = form.action_values(Action.MEMORY), form.action_values(Action.READ)
         own = memory == self.ports
@@ -299,29 +321,32 @@ class Room:
         return np.where(memory >= 0, first % size, IDLE)
 
     def read_lag(self, form: LoadableForm) -> IntArray:
-        """Return the cycles by which each reader follows the word counter; see `read_lags`.
+        """Return the cycles by which each reader of the send memory follows the word counter.
 
-        The shape is (rows, nodes, ports). The value is -1 for readers that do not read the send
-        memory. `form` is the form that has the rows.
+        The shape is (rows, nodes, ports), for the rows of `form`; a reader is a read port, one for
+        each port of a node. The value is -1 for readers of other memories and idle readers. See
+        `read_lags`.
         """
         within = 0 if form.has_overlapping_rows else form.reader_lags % self.beat
         return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
 
     def store_addresses(self, form: LoadableForm) -> IntArray:
-        """Return, for each row, the address for stored words.
+        """Return, for each row of a form, the address at which arriving words are stored.
 
-        The hardware adds the word counter to it, and subtracts the delay of each word if
-        `stores_exactly` is True. `form` is the form that has the rows.
+        It is the address for the first word. The hardware adds the number of the word within the
+        row. It also subtracts the delay of the word, the cycles from the row to the arrival, if
+        `stores_exactly` is True.
         """
         late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
         return found
 
     def setting_values(self, form: LoadableForm) -> dict[SettingTable, IntArray]:
-        """Return the values that the setting of each row has to have, keyed by setting table.
+        """Return the values that the setting tables of nodes must hold in each row of a form.
 
-        Each array has the shape (rows, nodes, values); a value of -1 does not matter. `form` is the
-        form that has the rows.
+        The keys are the setting tables of a node, such as `SettingTable.SELECT` for the select bits
+        of out-ports. Each array has the shape (rows, nodes, values), where *values* are the values
+        of one row of the table. A value of -1 can be replaced by any other.
         """
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
@@ -340,10 +365,11 @@ class Room:
     def settings_of(
         self, forms: Sequence[LoadableForm]
     ) -> dict[SettingTable, tuple[IntArray, int]]:
-        """Return the setting number of each row, and the count of settings, keyed by setting table.
+        """Return the setting numbers of all rows, and the count of settings, by setting table.
 
-        The rows of all forms are concatenated. Rows whose values agree share a setting; values of
-        -1 agree with all others.
+        A *setting* is one row of a setting table, such as the select bits of all out-ports of a
+        node. The rows of the forms in `forms` are concatenated: the array has one number for each
+        row. Rows share a setting if their values agree; a value of -1 agrees with every other.
         """
         each = [self.setting_values(form) for form in forms]
         return {
@@ -352,13 +378,13 @@ class Room:
         }
 
     def check_form(self, form: LoadableForm) -> None:
-        """Check that a form fits into the fabric.
+        """Check that a fabric of this capacity can execute a form.
 
         Raises
         ------
         InputError
-            If the topology, message length or operators differ, or the form needs more rows,
-            words of memory or other resources, or other multiplexer inputs, than the fabric has.
+            If the topology, message length or operators differ, or the form needs more rows, words
+            of memory or other resources, or other multiplexer inputs, than the fabric has.
         """
         program = form.program
         if without_faults(program.topology) != self.topology:
@@ -424,7 +450,7 @@ class Room:
             )
 
     def _check_inputs(self, form: LoadableForm) -> None:
-        """Raise InputError if a multiplexer of a node lacks an input that the form selects."""
+        """Raise InputError if a multiplexer of a node lacks an input that a form selects."""
         names = self.topology.port_names
         for what, action in (("out-port", Action.SELECT), ("operator", Action.OPERAND)):
             if action is Action.OPERAND and not self.operators:
@@ -502,7 +528,7 @@ class Room:
         return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
 
     def parsed_operators(self) -> tuple[Operator, ...]:
-        """Return the operators, parsed from their names."""
+        """Return the operators, made from their names."""
         return tuple(map(Operator.parse, self.operators))
 
 
@@ -514,7 +540,7 @@ def room_for(
     inputs: Sequence[Program] | None = None,
     streams: bool = False,
 ) -> Room:
-    """Return a room that is large enough for some modes.
+    """Return a `Room`, the capacity of a fabric with loaded tables, large enough for some modes.
 
     Its topology, message length and beat are those of the first mode.
 
@@ -523,8 +549,8 @@ def room_for(
     programs : sequence of Program or LoadableMode
         The modes; a program stands for a mode of one form.
     rows, depth : int, optional
-        Number of rows of all modes together, and the largest number of cycles from a slot to the
-        arrival of its word. By default as many as the modes need.
+        Number of rows of all modes together; and the largest delay of a word, in cycles from the
+        row that the sequencer presents to the arrival. By default as large as the modes need.
     inputs : sequence of Program, optional
         Further programs that may be loaded later. Multiplexers of nodes then have only the inputs
         that these and `programs` select. By default every multiplexer has all inputs.
@@ -534,7 +560,8 @@ def room_for(
     Raises
     ------
     InputError
-        If a mode does not fit into the given rows or depth, or there are too many entries.
+        If a mode does not fit into the given rows or depth, or there are too many entries (forms of
+        all modes, each counted once for each root).
     """
     modes = [
         each if isinstance(each, LoadableMode) else LoadableMode((LoadableForm.from_program(each),))
@@ -596,12 +623,13 @@ def room_for(
 
 
 def require_room_size(rows: int | None, depth: int | None) -> None:
-    """Check the numbers of rows and depth against their upper limits.
+    """Check the rows and the depth that a user wants against their upper limits.
 
     Parameters
     ----------
     rows, depth : int or None
-        As for `room_for`; None is not checked.
+        Number of rows, and largest delay of a word in cycles, as for `room_for`. None is not
+        checked.
 
     Raises
     ------
@@ -620,10 +648,11 @@ def _power_of_two(needed: int, least: int) -> int:
 def _used_sources(
     forms: Sequence[LoadableForm], ports: int
 ) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the sources that out-ports, operators and readers select, as `NodePaths.inputs`.
+    """Return the inputs of all multiplexers of a node that some forms select.
 
-    A multiplexer that no form uses gets one input. `forms` are the forms whose selections are
-    collected; `ports` is the number of ports of a node.
+    The result has the format of `NodePaths.inputs`: a tuple of pairs for each out-port, operator
+    and reader (read port of memories). A multiplexer that no form uses gets one input. `ports` is
+    the number of ports of a node.
     """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}

@@ -59,9 +59,10 @@ __all__ = ["LoadedStreamTop"]
 
 @dataclass(frozen=True, eq=False)
 class SentTable:
-    """Locations of the packets to send, computed from the destination instead of looked up.
+    """The locations of the packets that a node sends: memory and first address of each.
 
-    The class has those properties and methods of `PacketTable` that a loader uses.
+    They are computed from the destination, because packets to send lie in the send memory one after
+    another. A loader uses this class in place of a `PacketTable`, a look-up table of locations.
     """
 
     layout: TableLayout
@@ -75,36 +76,35 @@ class SentTable:
 
     @property
     def address_source_bits(self) -> Sequence[int]:
-        """Positions of the bits of a packet number that the location depends on: all of them."""
+        """Positions of those bits of a packet number on which the location depends: all of them."""
         return range(self.address_bits)
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the number of a packet; 0 if the node sends one packet without a destination.
+        """Return the number of a packet, which is its destination `packet`.
 
-        `packet` is the destination of the packet. `form` has the facts of the node for the current
-        entry. `block` is not used.
+        It is 0 if the node sends one packet without a destination; `form` says so, a row of the
+        loaded table `facts_row`. `block` is not used.
         """
         del block
         named = View(self.layout.load_facts, form)["named"]
         return resize(packet, self.address_bits) & named.replicate(self.address_bits)
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return the memory ("bank") or the first address ("base") of a packet.
+        """Return the memory (`name` is "bank") or the first address ("base") of a packet.
 
-        `name` is "bank" or "base", and `address` is the number of the packet. `row` and `form` are
-        not used.
+        `address` is the number of the packet. `row` and `form` are not used.
         """
         del row, form
         room = self.layout.room
         return Const(room.ports) if name == "bank" else address * room.part_words
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if no adder is needed for addresses of words.
+        """Return True if the address of a word can be computed without an adder.
 
-        An address is then the OR of the first address of the packet and the number of the word.
-        This is so if the distance of first addresses is a power of two, and all word numbers
-        (`bits` is the OR of them) are below it. `name` is not used: only first addresses are asked
-        for.
+        The address is the sum of the first address of the packet and the number of the word. An OR
+        gives the same if the distance of first addresses is a power of two, and all word numbers
+        are below it. `bits` is the OR of all word numbers. `name` is not used, because only the
+        first address is meant.
         """
         del name
         words = self.layout.room.part_words
@@ -113,9 +113,10 @@ class SentTable:
 
 @dataclass(frozen=True, eq=False)
 class ReceivedTable:
-    """Locations of the received packets, from the rows of the loaded table `unload_row`.
+    """The locations of the packets that a node has received, read from a loaded table.
 
-    The class has those properties and methods of `PacketTable` that an unloader uses.
+    The table `unload_row` has the memory and the first address of each received chunk. An unloader
+    uses this class in place of a `PacketTable`, a look-up table with fixed contents.
     """
 
     layout: TableLayout
@@ -124,20 +125,20 @@ class ReceivedTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the number of a row of `unload_row`."""
+        """Bits of a row number of the loaded table `unload_row`."""
         return address_width(self.layout.room.sizes.blocks)
 
     @property
     def rom_bits(self) -> int:
-        """Bits of a row of `unload_row`."""
+        """Bits in each row of the loaded table `unload_row`."""
         return int(self.layout.packet_row_fields.size)
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return a field of a row of `unload_row`, by name.
+        """Return a field of `row`, a row of the loaded table `unload_row`, which is for one chunk.
 
-        "bank" is the memory, "base" the first address, and "own" is high for a packet that the node
-        sends to itself. `row` is the row, as read from the table. `address` and `form` are not
-        used.
+        For the name "bank" the field is the memory of the chunk, for "base" its first address. For
+        "own" the result is high if the node has sent the chunk to itself. `address` and `form` are
+        not used.
         """
         del address, form
         found = View(self.layout.packet_row_fields, row)
@@ -157,7 +158,11 @@ class ReceivedTable:
 
 @dataclass(frozen=True, eq=False)
 class TableEngineShape(EngineShape):
-    """Parameters of loaders, or unloaders, that take the facts of an entry from tables."""
+    """Parameters of the loaders, or of the unloaders, of a loaded fabric.
+
+    These modules move packets between the user and the memories of nodes. They read the facts of
+    the present run (such as the number of packets) from loaded tables.
+    """
 
     layout: TableLayout
 
@@ -165,12 +170,16 @@ class TableEngineShape(EngineShape):
 
     @cached_property
     def packet_table(self) -> Any:
-        """The locations of packets to load, or to unload."""
+        """The locations (memory, first address) of packets to load, or to unload."""
         return (SentTable if self.verb == "load" else ReceivedTable)(self.layout)
 
     @cached_property
     def word_shape(self) -> WordShape:
-        """The division of the words of a packet into blocks; their number is one of the facts."""
+        """The division of a packet into chunks, as the hardware has to support it.
+
+        For loaders a packet is one chunk. Unloaders divide a packet into any number of chunks up to
+        the capacity of the fabric, word by word in turn; a loaded table says into how many.
+        """
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
         pitch = (beat,) * len(several)
@@ -178,7 +187,11 @@ class TableEngineShape(EngineShape):
 
 
 class TableEngine(Engine):
-    """An engine (loader or unloader) with inputs for the facts of an entry, not constants."""
+    """A loader or unloader that gets the facts of a run from loaded tables, by inputs.
+
+    Facts are, for example, the number of packets and whether the node sends. With fixed tables they
+    are constants inside of the module.
+    """
 
     #: Inputs that an engine has with fixed tables, for constants of each form. They are left out.
     CONSTANTS = ("sends", "receives", "position", "own_last", "own_numbers")
@@ -193,7 +206,10 @@ class TableEngine(Engine):
 
     @override
     def _form_of(self, number: Value) -> Value:
-        """Return all facts of the entry of a run, given the lowest bits of the run number."""
+        """Return all facts of a run, as bits, given the lowest bits of the number of the run.
+
+        The facts say, for example, whether the node sends and how many packets.
+        """
         return self._run_choice("facts", number, self._layout.size)
 
     @override
@@ -206,12 +222,13 @@ class TableEngine(Engine):
 
 
 class LoadedLoader(Loader, TableEngine):
-    """The loader of a node of a loaded fabric.
+    """The loader of a node of a loaded fabric: it writes packets of the user into the send memory.
 
     Members
     -------
     load_facts : In
-        Facts of the pending message with an even number, and of that with an odd number.
+        Facts of the node (such as the number of packets) for the next two messages: first for the
+        message with an even number, then for the message with an odd number.
     """
 
     @override
@@ -228,12 +245,13 @@ class LoadedLoader(Loader, TableEngine):
 
 
 class LoadedUnloader(Unloader, TableEngine):
-    """The unloader of a node of a loaded fabric.
+    """The unloader of a node of a loaded fabric: it sends received words to the user as packets.
 
     Members
     -------
     unload_facts : In
-        Facts of the last run in each section of the memories.
+        Facts of the node (such as the number of packets) for the last run in each section of the
+        memories. The even runs use one section, the odd runs the other.
     rests : Out(1)
         High if the packets of all runs so far have been unloaded.
     """
@@ -292,10 +310,12 @@ class LoadedUnloader(Unloader, TableEngine):
 
 
 class NodeFacts(Leaf):
-    """Hardware that reads the facts of a node for pending commands from the table `facts_row`.
+    """Hardware that reads the facts of a node for waiting commands from a loaded table.
 
-    At most two commands are pending, one with an even and one with an odd number. The table is read
-    for the even command in one cycle, and for the odd one in the next.
+    The table is `facts_row`. The *facts* say whether the node sends and receives in a run, and how
+    many packets. The table has a row for each *entry*, which is one form of a mode, for one root.
+    At most two commands wait, one with an even and one with an odd number. The table is read for
+    the even command in one cycle, and for the odd one in the next.
 
     Parameters
     ----------
@@ -305,8 +325,8 @@ class NodeFacts(Leaf):
     Members
     -------
     load_valid, load_mode : In
-        Each with two fields, for the even and the odd command: high if the command is pending, and
-        the entry of the command.
+        Two fields each, for the even and the odd command. `load_valid` is high if the command
+        waits, and `load_mode` is the number of its entry.
     run_begins : In(1)
         High in the cycle in which a run begins.
     clear : In(1)
@@ -341,7 +361,7 @@ class NodeFacts(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build the alternating reads, and the registers of facts."""
+        """Build the reads for the even and the odd command in turn, and two result registers."""
         m, valid = Module(), self.input_value("load_valid")
         odd, asked, section = (make_register(name=name) for name in ("odd", "asked", "section"))
         there, begins = make_register(2, name="there"), self.input_value("run_begins")
@@ -371,12 +391,13 @@ class NodeFacts(Leaf):
 
 
 class LoadedControl(StreamControl):
-    """The control of the streams of a loaded fabric.
+    """The control of the streams of a loaded fabric: it starts runs when all nodes are ready.
 
     Members
     -------
     form_word : In
-        Row of the table `modes` for the entry of the run, valid from the cycle after its start.
+        Row of the loaded table `modes`: the constants of the form that the run executes, such as
+        its number of chunks. The row is valid from the cycle after the start.
     """
 
     def __init__(self, layout: TableLayout, program: Any, round_trip: int, shape: Any) -> None:
@@ -391,7 +412,7 @@ class LoadedControl(StreamControl):
 
 
 class LoadedStreamTop(StreamTop):
-    """Adds the modules of streams, and the loaded tables, to the netlist of a core."""
+    """Builder of a loaded fabric with streams: adds stream modules and tables to a netlist."""
 
     engine_classes = LoadedLoader, LoadedUnloader
     request_net = "message_valid"
@@ -438,10 +459,11 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _command_nets(self) -> dict[str, str]:
-        """Return the names of the nets to which further inputs and outputs of `Commands` connect.
+        """Return other net names for signals of `Commands` that would clash with fabric inputs.
 
-        If a bus starts runs (by a run port), images arrive through inputs of the fabric. The method
-        then adds these inputs, and the outputs of `Commands` for images get other names.
+        By default `Commands` drives the words of images, and the result is empty. With a run port,
+        the words of images come from a bus, through inputs of the fabric, which this method adds.
+        So the outputs of `Commands` get other names, such as ``command_load_we``.
         """
         if not self._has_run_port:
             return {}
@@ -455,9 +477,10 @@ class LoadedStreamTop(StreamTop):
 
     @override
     def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of the inputs of an engine that come from its own node, by name.
+        """Return the source of each input of a loader or unloader that its own node drives.
 
-        `leaf` is the engine.
+        `leaf` is the loader or unloader; the keys are names of its inputs. For example, the input
+        `load_facts` at node k comes from the net ``load_facts_k``.
         """
         nodes, members = np.arange(self._build.nodes), leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
@@ -477,7 +500,7 @@ class LoadedStreamTop(StreamTop):
         return self._core.add_modules(RUN_PORT_NETS, partial(loading.add_node_tables, self._core))
 
     def _add_node_facts(self) -> None:
-        """Add a `NodeFacts` for each node."""
+        """Add a `NodeFacts` for each node, which reads the node's facts of a run from a table."""
         build, nodes = self._build, np.arange(self._build.nodes)
         near = build.distribution.group_registers
         make = partial(NodeFacts, self._facts)

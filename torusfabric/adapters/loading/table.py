@@ -30,7 +30,10 @@ MOST_LUT_ROWS = 16
 
 
 class LoadedTable(Leaf):
-    """Hardware of the tables of one owner, which are written piece by piece.
+    """Hardware of the loaded tables of one owner: of a node, or one table that exists once.
+
+    The loader of images writes one row of one *piece* at a time; a piece is a range of at most 32
+    columns of a table.
 
     Parameters
     ----------
@@ -41,10 +44,10 @@ class LoadedTable(Leaf):
     contents : sequence of (sequence of int)
         Initial rows of each table; all rows of a table without initial rows are 0.
     parts : dict of str to ((sequence of (int, int)), int)
-        For each output, by name, its bits and its delay. The rows that are read from all tables are
-        concatenated, those of table 0 in the lowest bits. The bits of an output are some ranges
-        (first bit, number of bits) of the concatenation. The delay is the number of further
-        registers before the output.
+        For each output, by name, its ranges of bits and its delay. The rows that are read from all
+        tables are concatenated, table 0 in the lowest bits. A range (first bit, number of bits) is
+        a part of the concatenation. The delay is the number of further registers before the output.
+        For example ``{"select_row": (((0, 20),), 0)}``: the lowest 20 bits, without a delay.
     whole : bool
         True if the owner has one table, made of registers. Then all of its rows are concatenated,
         row 0 lowest, and are read in every cycle.
@@ -86,7 +89,7 @@ class LoadedTable(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build a memory for each piece of each table, and the outputs."""
+        """Build a memory for each piece (at most 32 columns) of each table, and the outputs."""
         m = Module()
         mine = self.input_value("load_table") == self.input_value("number")
         enable = Signal(name="written")
@@ -125,9 +128,10 @@ class LoadedTable(Leaf):
     def _make_registers(
         self, m: Module, init: list[int], bits: int, write: WritePort
     ) -> list[Value]:
-        """Return the rows of a piece as registers, or as constants if tables cannot be written.
+        """Return a register for each row of a piece, or a constant if tables cannot be written.
 
-        `init` has the initial rows, of `bits` bits each, and `write` the signals of a write.
+        A piece is a range of columns of a table. `init` has the initial rows, of `bits` bits each,
+        and `write` the signals of a write.
         """
         if not self._written:
             return [Const(value, bits) for value in init]
@@ -140,11 +144,12 @@ class LoadedTable(Leaf):
 
 
 def part_bits(runs: Sequence[TableSize]) -> int:
-    """Return the number of bits in some ranges of columns.
+    """Return the total number of bits in some ranges.
 
     Parameters
     ----------
     runs : sequence of (int, int)
-        Each range: its first bit, and its number of bits.
+        Each range: its first bit, and its number of bits. For example, (0, 20) and (32, 4) together
+        have 24 bits.
     """
     return sum(bits for _, bits in runs)

@@ -44,13 +44,14 @@ NO_ERROR = Const(RunError.NONE, ERROR_BITS)
 
 @dataclass(frozen=True)
 class CommandShape:
-    """Parameters of `Commands`.
+    """Parameters of `Commands`, the module that takes the command for each run and sends statuses.
 
     Parameters
     ----------
     choices : RunChoices
         The values from which commands may choose, for each mode; the last mode is the barrier, if
-        there is one. With loadable tables, for each entry instead.
+        there is one. With loadable tables, for each *entry* instead: one form of a mode, for one
+        root if runs choose the root.
     facts : RunFacts
         Widths of the signals that tell loaders and unloaders the form and root of a run.
     most : int
@@ -58,8 +59,9 @@ class CommandShape:
     barrier : bool
         True if the last mode is a barrier, in which nodes only wait for one another.
     starts : data.StructLayout or None
-        With loadable tables, the fields of a row of the table `starts`. Commands are then compared
-        with its rows, and may carry images.
+        With loadable tables, the fields of a row of the table `starts`. This table has a row for
+        each entry, with mode, least length and root; a command selects the entry whose row it
+        matches. An image may follow a command.
     root_bits : int
         With loadable tables, the bits of a node number.
     settled : int
@@ -98,7 +100,7 @@ class CommandShape:
         return (self.choices.n_modes - 1).bit_length()
 
     def effective_length(self, length: Value) -> Value:
-        """Return the length by which the form of a run is selected.
+        """Return the length, in flits, by which the form of a run is selected, as a signal.
 
         Length 0 in a command leaves the length to the packets; the form is then that for the
         longest messages.
@@ -108,9 +110,10 @@ class CommandShape:
 
     @property
     def stored_bits(self) -> dict[str, int]:
-        """Number of bits that are stored for each word of a waiting command, by the word's name.
+        """For each word of a command, by name, the bits that are stored while the command waits.
 
-        In place of the word ``mode`` the number of the form is stored.
+        The entry ``mode`` has the bits of a form number, because the form is stored in place of the
+        mode.
         """
         return {
             "mode": self.facts.form_bits,
@@ -122,11 +125,13 @@ class CommandShape:
 
 
 class Commands(Leaf):
-    """Module that checks commands, allows loaders to load their messages, and sends statuses.
+    """Module that checks commands, lets loaders load messages for their runs, and sends statuses.
 
-    The module has two places for commands whose runs have not begun, one for even and one for odd
-    numbers. A valid command is *put* when its place is free. Loaders may then load its message. An
-    invalid command is refused with a status, when all runs before it are over.
+    Commands, runs and messages have equal numbers. A *loader* takes the message of a node from the
+    user and writes it into memories. The module has two registers for commands whose runs have not
+    begun, one for even and one for odd numbers. A valid command is *put* into its register when the
+    register is free. Loaders may then load the message of its run. An invalid command is refused
+    with a status, when all runs before it are over.
 
     With loadable tables, an image may follow a command. The module accepts the image when all runs
     before it are over and nodes have sent all received words. The status tells whether the image
@@ -156,7 +161,8 @@ class Commands(Leaf):
         Each with two fields, for the waiting command with an even and the one with an odd number:
         high if the command is put, its form, and its root.
     unload_mode, unload_root : Out
-        Form and root of the last run in each section.
+        Form and root of the last run in each section. A section is one of some equal parts of each
+        memory; consecutive runs use the sections in turn.
     starts, entries, loaded : In
         With loadable tables: all rows of the table `starts`, a bit for each entry that may run, and
         a bit that is high if an image is loaded; see `entry_members`.
@@ -165,7 +171,7 @@ class Commands(Leaf):
     all_rest : In(1)
         With loadable tables, high if all nodes have sent all received words.
     load_we, load_first, load_data : Out
-        With loadable tables, the words of an image, for the loader.
+        With loadable tables, the words of an image, for the module that writes the tables.
     """
 
     def __init__(self, shape: CommandShape) -> None:
@@ -235,11 +241,12 @@ class Commands(Leaf):
         return m
 
     def _collect_words(self, m: Module, there: Signal, taken: Signal) -> dict[str, Value]:
-        """Store the words of a command, and count them; return the words by name.
+        """Add registers for the words of a command, and a counter; return the words by name.
 
-        The method drives `there`: high from the last word of the command until the input `taken`,
-        which says that the module no longer needs the words. All surplus words of a packet together
-        increase the count by one. A word that is missing from the packet has the value 0.
+        The method drives `there`, which is high from the last word of the command until `taken`.
+        The input `taken` is high when the command has been put or refused, so that its words may be
+        overwritten. A word that is missing from the packet has the value 0. The count stops at one
+        more than a command has words.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
@@ -260,10 +267,11 @@ class Commands(Leaf):
     def _find_entry(
         self, m: Module, command: dict[str, Value], starts: data.StructLayout
     ) -> tuple[Value, Value]:
-        """Return two values, for loadable tables: the entry of a command, and its error number.
+        """Return two signals, for loadable tables: number of a command's entry, and an error.
 
-        `starts` are the fields of a row of the table `starts`. The error number is a `RunError`, 0
-        for a valid command.
+        An entry is one form of a mode, for one root if runs choose the root. `command` has the
+        words of the command by name, and `starts` the fields of a row of the table with one row for
+        each entry. The error is a `RunError`, 0 for a valid command.
         """
         bits = self.shape.root_bits
         chosen = {
@@ -281,12 +289,13 @@ class Commands(Leaf):
     def _pass_image(
         self, m: Module, command: dict[str, Value], there: Signal, taken: Signal, rests: Value
     ) -> tuple[Value, Value]:
-        """Pass the image that follows a command to the loader.
+        """Pass the image that follows a command to the module that writes the loadable tables.
 
-        Return two flags: an image follows the command, and the image has been loaded. `command` has
-        the words of the command by name. `there` is the register that is high while a whole command
-        waits; the method keeps it low until the image has ended and the tables have settled.
-        `taken` is high when the command is put or refused. `rests` is high if no run is under way.
+        Return two signals: high if an image follows the command, and high if it has been loaded.
+        `command` has the words of the command by name. `there` is a register that is high while a
+        whole command waits; the method keeps it low until the image has ended and `loaded` is
+        valid. `taken` is high when the command is put or refused, and `rests` if no run is under
+        way.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
@@ -326,9 +335,10 @@ class Commands(Leaf):
         return loads, image_there
 
     def _choose_form(self, command: dict[str, Value]) -> tuple[Value, Value]:
-        """Return two values, for fixed tables: the form of a command, and its error number.
+        """Return two signals, for fixed tables: number of a command's form, and an error.
 
-        The error number is a `RunError`, 0 for a valid command.
+        `command` has the words of the command by name. The error is a `RunError`, 0 for a valid
+        command.
         """
         length = self.shape.effective_length(command["length"])
         form = find_form(self.shape.choices.served, self._mode_number(command), length)
@@ -336,9 +346,10 @@ class Commands(Leaf):
         return form, Mux(unknown, RunError.MODE, self._choice_error(command))
 
     def _choice_error(self, command: dict[str, Value]) -> Value:
-        """Return the error number (a `RunError`) of a command whose mode is valid.
+        """Return a signal with the error number of a command, as if its mode were valid.
 
-        The operator, length and root are checked. With loadable tables `_find_entry` checks roots.
+        The number is a `RunError`, 0 if operator, length and root are valid. With loadable tables
+        `_find_entry` checks the root. `command` has the words of the command by name.
         """
         shape = self.shape
         mode = self._mode_number(command)
@@ -358,7 +369,7 @@ class Commands(Leaf):
         return error
 
     def _mode_number(self, command: dict[str, Value]) -> Value:
-        """Return the lowest bits of the word ``mode``: as many as numbers of valid modes need.
+        """Return the word ``mode`` of a command, without upper bits that no valid mode needs.
 
         `command` has the words of the command by name.
         """
@@ -367,12 +378,13 @@ class Commands(Leaf):
     def _store_choices(
         self, m: Module, command: dict[str, Value], put: Value, odd: Value
     ) -> tuple[Value, Value]:
-        """Store the choices of commands, and drive the outputs with them.
+        """Add the registers for two waiting commands, and drive the outputs for their runs.
 
-        `put` is high when `command` is stored, in the place for odd or for even numbers (`odd`). It
-        stays there until its run begins; the form and the root are then kept for the unloaders, in
-        the register of the section of the run. Return the tag of the run under way, and a flag that
-        this run is a barrier, so that no words move through the core.
+        `command` has the words by name, with the form as ``mode``. When `put` is high, it is stored
+        in the register for odd numbers if `odd` is high, else in that for even numbers, and stays
+        until its run begins. Its form and root are then copied for the unloaders. Return two
+        signals: the tag of the run under way, and high if this run is a barrier, which moves no
+        words through the core.
         """
         begins, sections = self.input_value("run_begins"), self.shape.facts.sections
         section = Signal(sections.section_number_bits, name="next_section")
@@ -419,7 +431,7 @@ class Commands(Leaf):
         return tag, idle
 
     def _send_statuses(self, m: Module, status: Value, refused: Value) -> None:
-        """Send statuses from a queue of two.
+        """Add a queue of two statuses, and send them on the status stream.
 
         `status` is put into the queue at the end of a run, or when a command is `refused`.
         `may_begin` is high only while the queue has room for the status of a further run.

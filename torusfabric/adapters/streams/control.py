@@ -30,15 +30,18 @@ __all__ = ["StreamControl"]
 
 
 class StreamControl(Leaf):
-    """Module that starts runs of the core, and drops messages with a fault.
+    """Module that starts a run of the core as soon as every node is ready.
+
+    If the message of any node has a fault, such as a wrong length, it drops the messages of all
+    nodes for this run: it reports begin and end of a run without starting the core.
 
     Parameters
     ----------
     program : Program
         The program of the core.
     round_trip : int
-        Cycles from the begin of a run until the readiness tree reports the state that the nodes
-        have after this begin.
+        Cycles from the begin of a run until the readiness tree, which combines the states of all
+        nodes, reports the state that nodes have after this begin.
     shape : EngineShape
         Parameters of the loaders.
     flits : int, optional
@@ -71,8 +74,9 @@ class StreamControl(Leaf):
     run_over : Out(1)
         High for a cycle when a run has ended, for `Commands`.
     run_empty, run_last : Out
-        One field for the last run in each section: high if the run was dropped, and the number of
-        the last flit of its packets.
+        One field for the last run in each section (one of some equal parts of each memory, which
+        runs use in turn): high if the run was dropped, and the number of the last flit of its
+        packets.
     error : Out
         A `RunError`: the reason for which the last run was dropped, or 0.
     """
@@ -172,16 +176,18 @@ class StreamControl(Leaf):
         return m
 
     def _has_other_length(self) -> Value:
-        """Return a signal: high if the waiting messages differ in length from the command."""
+        """Return a signal: high if the length of messages is not that which a command demands."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
         wanted, length = self.input_value("wanted"), self.input_value("last") + Const(1)
         return (wanted != 0) & (wanted != length[: self._length_bits])
 
     def _last_flit(self, m: Module, go: Value) -> Value:
-        """Return the number of the last flit of a block, from 0, for the run that `go` starts.
+        """Return a signal with the number, from 0, of the last flit of a block of the next run.
 
-        With several forms it is valid one cycle after the start.
+        The number follows from the length of the waiting messages. `go` is high in the cycle in
+        which the run begins. With several forms the signal is valid one cycle later, because it
+        depends on the form.
         """
         last, form = self.input_value("last"), Const(0, 1)
         if len(self._program.forms) > 1:

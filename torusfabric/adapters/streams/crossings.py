@@ -60,8 +60,8 @@ class ClockCrossing(Leaf):
     inward : bool
         True for a stream from the node into the fabric, False for the other direction.
     watched : bool
-        True to add the outputs `untaken` and `takes`, by which the watch sees whether the node
-        accepts its words.
+        True to add the outputs `untaken` and `takes`. By them the watch, which reports late nodes,
+        sees that the node does not accept its words.
 
     Members
     -------
@@ -141,7 +141,9 @@ class ClockCrossing(Leaf):
 
 
 class _QueuePointer(NamedTuple):
-    """Counter of the words that have passed one end of a queue, modulo twice the depth.
+    """Counter of the words that have passed one end of a queue between two clocks.
+
+    It counts modulo twice the depth of the queue.
 
     Parameters
     ----------
@@ -176,16 +178,18 @@ def _add_pointer(m: Module, name: str, passes: Value, domain: str, other: str) -
 
 
 def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
-    """Add the crossings of the streams of all nodes to a netlist.
+    """Add a queue between the clocks of node and fabric to each stream of each node.
 
-    The nets on the side of the fabric have the names of the ports with the suffix ``_here``.
+    On the node's side of the queue are the ports of the stream; on the fabric's side are nets with
+    their names and the suffix ``_here``.
 
     Parameters
     ----------
     build : CoreBuilder
         The netlist, with the ports of the streams.
     watched : bool
-        True to add the nets ``untaken_N`` and ``takes_N`` of each node N for the watch.
+        True to add the nets ``untaken_N`` and ``takes_N`` of each node N, for the watch that
+        reports late nodes.
     """
     nodes = np.arange(build.nodes)
     widths = {name: port.width for name, port in build.declared.items() if port.node == 0}

@@ -39,6 +39,9 @@ __all__ = ["Engine", "EngineShape"]
 class EngineShape:
     """Parameters that all loaders, or all unloaders, of a fabric share.
 
+    Each node has a loader, which writes the packets that the node sends into memories, and an
+    unloader, which reads the received packets from memories.
+
     Parameters
     ----------
     verb : str
@@ -50,7 +53,8 @@ class EngineShape:
     facts : RunFacts
         Widths of the signals that tell engines the form and root of a run.
     keeps : bool
-        True if any node keeps a block that it sends to itself.
+        True if any node sends a block to itself. The block is then kept in a memory beside the
+        core.
     """
 
     verb: str
@@ -61,7 +65,10 @@ class EngineShape:
 
     @cached_property
     def packet_table(self) -> PacketTable:
-        """The packet table: bank and base address of each block."""
+        """The table with the location of each block of each packet: a memory and first address.
+
+        Unloaders also have a bit for blocks that the node sent to itself.
+        """
         packets = self.packets
         bank = [np.where(each.bank < 0, ANY_VALUE, each.bank) for each in packets]
         base = [np.where(each.bank < 0, ANY_VALUE, each.base) for each in packets]
@@ -73,7 +80,7 @@ class EngineShape:
 
     @property
     def memory_port(self) -> MemoryPort:
-        """The memory port of each node."""
+        """The port of each node by which loader and unloader write and read one word a cycle."""
         port = self.core.memory_port
         assert isinstance(port, MemoryPort)
         return port
@@ -105,7 +112,7 @@ class EngineShape:
 
     @cached_property
     def word_shape(self) -> WordShape:
-        """The division of the words of a packet into blocks."""
+        """The division of the words of a packet into blocks: number and length of the blocks."""
         return WordShape(
             most=-(-self.most_flits // self.beat),
             chunks=tuple(each.n_blocks for each in self.packets),
@@ -136,7 +143,7 @@ class EngineShape:
 
     @property
     def length_bits(self) -> int:
-        """Bits of the number of the last flit of a packet; 0 if the length is fixed."""
+        """Bits of a packet length (the number of the last flit); 0 if the length is fixed."""
         return self.last_flit_bits if self.any_length else 0
 
     @property
@@ -151,7 +158,7 @@ class EngineShape:
 
     @property
     def has_unequal_packets(self) -> bool:
-        """True if, in some form, nodes have different numbers or origins of packets."""
+        """True if, in some form, nodes differ in the number or the origins of their packets."""
         return any(each.numbers is not None and each.most_packets > 1 for each in self.packets)
 
     @property
@@ -166,10 +173,10 @@ class EngineShape:
 
     @property
     def position_bits(self) -> int:
-        """Bits of one field of the input `position`, which has a field for each form.
+        """Bits of the input `position` of a loader or unloader, which has a field for each form.
 
-        The field is the number of the node within its group. The engine compares it with roots and
-        destinations. The result is 0 if no form needs this.
+        The field is the number of the node within its group. The loader or unloader compares it
+        with roots and destinations. The result is 0 if no form needs this comparison.
         """
         matters = any(each.at_root for each in self.packets)
         matters |= self.verb == "load" and any(self.has_destinations)
@@ -177,14 +184,14 @@ class EngineShape:
 
     @property
     def rom_address_bits(self) -> int:
-        """Bits of the address of the ROM; 0 if the packet table needs no ROM."""
+        """Bits of the address of the ROM with the locations of blocks; 0 if no ROM is needed."""
         return self.packet_table.address_bits * (self.packet_table.rom_bits > 0)
 
     @property
     def address_is_disjoint(self) -> bool:
-        """True if no base address of a block has a bit in common with a word's distance from it.
+        """True if a block's first address has no 1 at a bit that a distance within the block uses.
 
-        The address of a word is then the OR of both, which needs no adder.
+        The address of a word is then the OR of first address and distance, which needs no adder.
         """
         most, bits = (1 << self.word_shape.offset_bits) - 1, min(self.word_shape.pitch) - 1
         pitches = {*self.word_shape.pitch}
@@ -195,10 +202,12 @@ class EngineShape:
 class Engine(Leaf):
     """Base class of the loader and the unloader of a node.
 
+    The loader writes packets from the user into memories; the unloader sends received words.
+
     Parameters
     ----------
     shape : EngineShape
-        Parameters that all engines of one side of the fabric share.
+        Parameters that all loaders, or all unloaders, of the fabric share.
     signature : mapping of str to Member
         Inputs and outputs of the module, keyed by name.
     """
@@ -211,12 +220,12 @@ class Engine(Leaf):
         super().__init__(signature)
 
     def _run_choice(self, name: str, number: Value, bits: int, *, otherwise: int = 0) -> Value:
-        """Return a choice of a message or run, such as ``mode`` or ``root``, as a signal.
+        """Return one choice of a message or run, such as ``mode`` or ``root``, as a signal.
 
-        It is read from the input ``load_<name>`` of a loader, ``unload_<name>`` of an unloader.
-        `number` has the lowest bits of the number of the message or run, and selects one of the
-        fields of this input, each of `bits` bits. If commands have no such choice, return the
-        constant `otherwise`.
+        The inputs ``load_<name>`` of a loader, or ``unload_<name>`` of an unloader, have a field of
+        `bits` bits for each message or run under way. `number`, the lowest bits of the number of
+        the message or run, selects the field. If commands have no such choice, return the constant
+        `otherwise`.
         """
         name = f"{self.shape.verb}_{name}"
         if name not in self.signature.members:
@@ -224,20 +233,23 @@ class Engine(Leaf):
         return self.input_value(name).word_select(number, bits)
 
     def _form_of(self, number: Value) -> Value:
-        """Return the form of a message or run, given the lowest bits of its number."""
+        """Return the form of a message or run as a signal, given the lowest bits of its number."""
         return self._run_choice("mode", number, self.shape.facts.form_bits)
 
     def _root_of(self, number: Value) -> Value:
-        """Return the root of a message or run, given the lowest bits of its number."""
+        """Return the root of a message or run as a signal, given the lowest bits of its number."""
         return self._run_choice("root", number, self.shape.facts.root_bits)
 
     def _form_field(self, name: str, form: Value) -> Value:
-        """Return the field of `form` in the input `name`, which has one field for each form."""
+        """Return the field for a form, as a signal, of an input that has one field for each form.
+
+        `name` is the name of the input, and `form` a signal with the number of the form.
+        """
         given = self.input_value(name)
         return given.word_select(form, len(given) // len(self.shape.packets))
 
     def _has_packets(self, number: Value) -> Value:
-        """Return a signal that is high if the node has packets in a run.
+        """Return a signal: high if the node sends (loader) or receives (unloader) packets in a run.
 
         `number` has the lowest bits of the number of the run.
         """
@@ -250,7 +262,7 @@ class Engine(Leaf):
         return passes & (is_root | ~constant_at(list(map(int, at_root)), form)[0])
 
     def _word_address(self, base: Value, within: Value) -> Value:
-        """Return the memory address of a word.
+        """Return the memory address of a word: the sum of `base` and `within`.
 
         `base` is the first address of its block, and `within` the distance of the word from it.
         """

@@ -25,7 +25,7 @@ __all__ = ["StreamFront"]
 
 
 class StreamFront(Front):
-    """A core with streams at every node.
+    """The hardware of a fabric with the top ``stream``: a core, and two streams at every node.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class StreamFront(Front):
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus
 
     def add_hardware(self) -> FrontFacts:
-        """Add engines, control, commands and core to the netlist."""
+        """Add the core to the netlist, and the modules for streams around it."""
         core, program = self.core, self.core.program
         routers = StreamTop(core, self._clocks, self._timeout).add_modules()
         if self._for_bus and needs_commands(program):

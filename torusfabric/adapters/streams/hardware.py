@@ -61,7 +61,10 @@ RUN_PORT_NETS = {"entry": "mode", "last": "last_flit"}
 
 
 class StreamTop:
-    """Builder that adds the modules of streams to the netlist of a core.
+    """Builder of a fabric with streams: it adds modules to the netlist of a core.
+
+    These are a loader and an unloader for each node, which move words between streams and memories;
+    the control, which starts runs; and `Commands`, if runs have choices.
 
     Parameters
     ----------
@@ -93,7 +96,7 @@ class StreamTop:
         self.loader, self.unloader = self._plan_engines()
 
     def _plan_engines(self) -> tuple[EngineShape, EngineShape]:
-        """Return two values: the parameters of all loaders, and those of all unloaders."""
+        """Return the parameters that all loaders share, and those that all unloaders share."""
         core = self._core
         forms = range(len(core.program.forms))
         sent = [packets_sent(core, form) for form in forms]
@@ -110,7 +113,7 @@ class StreamTop:
         )
 
     def _plan_facts(self) -> RunFacts:
-        """Return the widths of the signals that tell engines the form and root of a run."""
+        """Return the widths of signals that tell loaders and unloaders a run's form and root."""
         program = self._program
         return RunFacts(
             commanded=needs_commands(program),
@@ -121,7 +124,7 @@ class StreamTop:
         )
 
     def add_modules(self) -> list[tuple[str, int]]:
-        """Add all modules; return each router module, by name, with the number of its instances."""
+        """Add all modules; return (name, number of instances) of each router module."""
         build = self._build
         self._add_ports()
         self._add_control()
@@ -142,14 +145,14 @@ class StreamTop:
         return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
-        """Add the modules of the core; return its router modules as `add_modules` does."""
+        """Add the modules of the core; return (name, number of instances) of each router module."""
         return self._core.add_modules(RUN_PORT_NETS)
 
     def _request_bits(self) -> Parts:
-        """Return the nets that tell the watch of a requested run: one of them is then high.
+        """Return the bits by which the watch for late nodes knows that a run is requested.
 
-        With commands, these are the bits for waiting commands. Otherwise it is, for each node that
-        sends, the net that is high while a message of the node waits.
+        At least one of them is then high. With commands, there is a bit for each waiting command;
+        otherwise, for each node that sends, a bit that is high while a message of the node waits.
         """
         if self._facts.commanded:
             return self._build.all_bits(self.request_net)
@@ -186,21 +189,26 @@ class StreamTop:
             add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return the nets to which further inputs and outputs of `Commands` are connected, by name.
+        """Return further inputs and outputs of `Commands` whose net has another name.
 
-        Here there are none; a subclass for loadable tables overrides this.
+        A key is the name of the input or output, the value that of the net to which it is
+        connected. The result is empty here; a subclass for loadable tables overrides the method.
         """
         return {}
 
     def _make_control(self, round_trip: int) -> Callable[[], StreamControl]:
-        """Return a function that makes the control.
+        """Return a function that makes the module `StreamControl`, which starts runs.
 
-        `round_trip` is a parameter of `StreamControl`, in cycles.
+        `round_trip` is the number of cycles from the begin of a run until the control knows which
+        nodes are ready for the next one.
         """
         return partial(StreamControl, self._program, round_trip, self.loader)
 
     def _command_shape(self) -> CommandShape:
-        """Return the parameters of `Commands`; a barrier is one more mode with one more form."""
+        """Return the parameters of `Commands`, the module that takes commands.
+
+        If the fabric has a barrier, commands can choose it as one further mode, behind all others.
+        """
         program, choices = self._program, self._choices
         if program.barrier:
             choices = replace(
@@ -212,9 +220,10 @@ class StreamTop:
         return CommandShape(choices, self._facts, program.flits, program.barrier)
 
     def _add_engines(self, name_of: str, make: Callable[[], Engine]) -> None:
-        """Add an array of loaders or unloaders, one for each node, with the ROMs of their tables.
+        """Add the loaders, or the unloaders, of all nodes, and the ROMs with locations of blocks.
 
-        `name_of` is the name of the module, and `make` a function that makes it.
+        `name_of` is the name of the module, ``loader`` or ``unloader``, and `make` a function that
+        makes it.
         """
         build, leaf = self._build, make()
         nodes, shape = np.arange(build.nodes), leaf.shape
@@ -234,10 +243,11 @@ class StreamTop:
         build.add_array(f"{name_of}_at_{{}}", name_of, nodes, inputs=inputs, outputs=outputs)
 
     def _constant_inputs(self, leaf: Engine) -> dict[str, Sequence[Source]]:
-        """Return the sources of the inputs of an engine that differ from node to node, by name.
+        """Return, by name, sources of those inputs of a loader or unloader that differ by node.
 
-        These are constants, such as the position of the node in its group, and the row that the ROM
-        of its packet table outputs. `leaf` is the engine.
+        These inputs do not depend on the run. Examples are the position of the node in its group, a
+        constant, and the output of the ROM with the locations of blocks. `leaf` is the loader or
+        unloader.
         """
         shape, nodes = leaf.shape, np.arange(self._build.nodes)
         here = self._core.nodes
@@ -271,8 +281,9 @@ class StreamTop:
         return inputs
 
     def _add_own_blocks(self) -> None:
-        """Add the `OwnBlock` of each node, which drives the data (`tdata`) of its output stream.
+        """Add, at each node, the memory for words that it sends to itself; it also drives `tdata`.
 
+        The module is an `OwnBlock`; `tdata` is the data of the node's stream of received words.
         Nodes that never send words to themselves get a variant without a memory, named ``outlet``.
         """
         build, shape = self._build, self.unloader
@@ -297,11 +308,11 @@ class StreamTop:
 
 
 def _own_packet_inputs(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:
-    """Return the constants for the inputs `own_last` and `own_numbers` of all unloaders.
+    """Return constants for each unloader: how many packets the node receives, and their origins.
 
-    For each form, `own_last` is the number of the last packet that a node receives, from 0, and
-    `own_numbers` are the origins of its packets. `shape` has the packets of each form, and `nodes`
-    is the number of nodes.
+    The keys are names of inputs. For each form, the input `own_last` is the number, from 0, of the
+    last packet that a node receives, and `own_numbers` has the origins of its packets. `shape` has
+    the packets of each form, and `nodes` is the number of nodes.
     """
     last, numbers = list[Source](), list[Source]()
     for each in shape.packets:

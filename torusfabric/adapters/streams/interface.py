@@ -65,7 +65,9 @@ WATCH_PORTS = ports_by_name(
 
 
 class StreamInterface(Interface):
-    """Declarations of the node streams, and of the command and status streams.
+    """Declarations of the streams of a fabric, for manifest, files, bench, simulation and proof.
+
+    These are the streams of the nodes, and the command and status streams, if there are any.
 
     Parameters
     ----------
@@ -92,12 +94,12 @@ class StreamInterface(Interface):
         self.ports = WATCH_PORTS | stream_ports(program, width, clocks, beat=beat)
 
     def port_members(self) -> dict[str, Member]:
-        """Return the Amaranth members of a `Fabric` for its node, command and status streams."""
+        """Return the Amaranth members of a fabric that stand for the ports of streams, by name."""
         found = stream_members(self._program, self._width, self._beat)
         return {"node": found["node"]} if self._has_run_port else found
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if the Verilog signal `port` belongs to a stream, hence to such a member."""
+        """Return True if the Verilog signal `port` is part of a stream, which has a member."""
         return port.startswith(("s_axis_", "m_axis_"))
 
     def connect_members(self, m: Module, fabric: Fabric, assembly: Assembly) -> None:
@@ -110,7 +112,7 @@ class StreamInterface(Interface):
 
     @property
     def drive(self) -> Any:
-        """The package that drives the streams in a simulation."""
+        """The Python package that sends and receives packets in a simulation."""
         from . import drive  # here, since only simulations need it
 
         return drive
@@ -118,7 +120,8 @@ class StreamInterface(Interface):
     def manifest_entries(self) -> dict[str, Any]:
         """Return the entries that streams add to the manifest.
 
-        They are the names of the words of a command and a status, and the numbers of special modes.
+        They are the names of the words of a command and of a status, and the numbers of special
+        modes, such as the barrier.
         """
         program = self._program
         if not needs_commands(program):
@@ -151,7 +154,9 @@ class StreamInterface(Interface):
                 yield from handshake_assertions(ports, prefix, payload)
 
     def proof_harnesses(self, fabric: Fabric, design: Design) -> Iterable[Harness]:
-        """Return the proof harnesses of engines, control, commands and readiness tree.
+        """Return the proof harnesses of the modules around the core, such as loaders and control.
+
+        A harness is Verilog around one module, with claims about it.
 
         `design` is the emitted Verilog.
         """
@@ -160,7 +165,7 @@ class StreamInterface(Interface):
         return stream_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Fabric, text: GateText) -> Iterable[Claim]:
-        """Return the claims about packet tables, and about wires of nodes and of the control.
+        """Return the claims about tables with locations of blocks, and about all wires of streams.
 
         The wires are those of `text`, the emitted Verilog, read as gates.
         """
@@ -169,7 +174,7 @@ class StreamInterface(Interface):
         return stream_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Runs | None:
-        """Return the proof of whole runs, from loaders to unloaders.
+        """Return the proof of whole runs: from loaders' writes of words to unloaders' reads.
 
         In the proof, `machine` executes runs with symbols in place of data.
         """

@@ -53,7 +53,7 @@ BAD_LENGTH, BAD_DESTINATION = 0, 1
 
 
 class Loader(Engine):
-    """Module that loads the messages of a node.
+    """Module that takes the packets of a node from a stream, and writes their words into memories.
 
     Parameters
     ----------
@@ -74,13 +74,16 @@ class Loader(Engine):
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when a run ends. `run_ends` only with two sections.
     key, row : Out, In
-        Address of the ROM of the packet table, and its row one cycle later.
+        Address of the ROM of the packet table, and its row one cycle later. The table gives the
+        location of each block of a packet.
     write_enable, write_bank, write_address, write_data : Out
         The write of the memory port.
     write_section : Out
-        Lowest bits of the number of the message: the section, and one further bit.
+        Lowest bits of the number of the message: the section (one of some equal parts of each
+        memory, which messages use in turn), and one further bit.
     own_enable, own_index : Out
-        Write enable of the own block, and the number of the word in its packet.
+        Write enable of the own block (the memory for words that the node sends to itself), and the
+        number of the word in its packet.
     loaded : Out(1)
         High if a complete message waits.
     bad : Out(2)
@@ -130,7 +133,7 @@ class Loader(Engine):
 
     @cached_property
     def _current_form(self) -> Value:
-        """Form of the message that is being loaded."""
+        """Number of the form, as a signal, of the message that is being loaded."""
         return self._form_of(self._number[0])
 
     def elaborate(self, platform: object) -> Module:
@@ -172,11 +175,13 @@ class Loader(Engine):
     def _may_load(
         self, m: Module, ends: Value, both: tuple[Signal, Signal]
     ) -> tuple[Signal, Value]:
-        """Return two copies of a signal that is high if the current message may be loaded.
+        """Return two copies of a signal: high if words of the current message may be accepted.
 
-        The first copy is for the logic of each word, the second for that of the ends of packets and
-        messages. `ends` is high in the cycle in which a message becomes complete. `both` are two
-        signals: a register that is high if two messages wait, and its next value.
+        They may if the memories have room, and a command has allowed it. Why two copies: the first
+        is for logic that every word uses, the second for logic at the ends of packets and messages;
+        shared logic would be slower. `ends` is high in the cycle in which a message becomes
+        complete. `both` are two signals: a register that is high if two messages wait, and its next
+        value.
         """
         full, following = both
         clear = self.input_value("clear")
@@ -196,11 +201,11 @@ class Loader(Engine):
     def _length_limits(
         self, m: Module, counter: WordPosition, beat: Value
     ) -> tuple[Signal, Signal]:
-        """Return two signals that compare the current word with the longest allowed packet.
+        """Add registers that compare the current word with the longest allowed packet; return two.
 
         The first is high if the word lies beyond the longest allowed packet; the second, if the
-        word is the last allowed one. `counter` is the position of the word. `beat` is high if the
-        word is accepted.
+        word is the last one of such a packet. `counter` is the position of the word in its packet.
+        `beat` is high if the word is accepted.
         """
         end = self.shape.word_shape.most - 1
         full, at_last = make_register(name="full"), make_register(name="at_last", init=not end)
@@ -213,10 +218,10 @@ class Loader(Engine):
         return full, at_last
 
     def _count_packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
-        """Count the packets of a message, and return two signals.
+        """Add a counter of the packets of a message; return two signals about the current packet.
 
-        The first is high while the current packet is the first of its message; the second, while it
-        is the last. `ends` is high with the last word of a packet.
+        The first is high if it is the first packet of its message; the second, if it is the last.
+        `ends` is high with the last word of a packet.
         """
         if not self.shape.packet_bits:
             return Const(1), Const(1)
@@ -228,20 +233,20 @@ class Loader(Engine):
         return count == 0, last
 
     def _last_packet(self) -> Value:
-        """Return the number of the last packet of the current message, from 0."""
+        """Return the number, from 0, of the last packet of the message that is loaded."""
         return constant_at([count - 1 for count in self.shape.packet_counts], self._current_form)
 
     def _check_lengths(
         self, m: Module, counter: WordPosition, ends: Value, first: Value, at_last: Value
     ) -> tuple[Value, Value]:
-        """Return two signals: the length of the message, and a fault of the current packet.
+        """Return two signals: the length of the message, and high if a packet has a wrong length.
 
-        The length is the number of the last flit of the first packet, from 0. The fault is high if
-        the packet differs in length from the first one, or has too many flits in its last allowed
-        word. If the length is fixed, the fault is high for every other length, and the first signal
-        is 0. `counter` is the position of the current word. `ends` is high if this word ends a
-        packet, and `first` if the packet is the first of its message. `at_last` is high if the word
-        is the last allowed one.
+        The length is given as the number, from 0, of the last flit of the first packet. The second
+        signal is high if the current packet differs in length from the first one, or has too many
+        flits in its last allowed word. If the length is fixed, it is high for every other length,
+        and the first signal is 0. `counter` is the position of the current word. `ends` is high if
+        this word ends a packet, and `first` if the packet is the first of its message. `at_last` is
+        high if the word is the last allowed one.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
@@ -260,12 +265,15 @@ class Loader(Engine):
         return Mux(first, last, held), (~first & (last != held)) | beyond
 
     def _keep_by_flit(self) -> list[Value]:
-        """Return, for each flit of a word, the bits of `tkeep` for the bytes of this flit."""
+        """Return, for each flit of a word, the bits of `tkeep` for its bytes: 1 if valid."""
         keep, beat = self.input_value("tkeep"), self.shape.beat
         return [keep.word_select(k, len(keep) // beat) for k in range(beat)]
 
     def _last_valid_flit(self, m: Module) -> Value:
-        """Return the position, in the current word, of the last flit that `tkeep` keeps."""
+        """Return the number, in the current word, of the last flit that is in the packet.
+
+        A flit is in the packet if `tkeep` is 1 for all of its bytes. Flits of a word count from 0.
+        """
         last = Signal(self.shape.flit_bits, name="last_flit")
         for k, kept in enumerate(self._keep_by_flit()[1:] if self.shape.flit_bits else [], 1):
             with m.If(kept.all()):
@@ -275,8 +283,8 @@ class Loader(Engine):
     def _has_invalid_keep(self) -> Value:
         """Return a signal that is high if `tkeep` is invalid; the fault is then `BAD_LENGTH`.
 
-        It is valid if all bytes of the word are kept. In the last word of a packet, whole flits at
-        the end of the word may be left out.
+        `tkeep` is valid if it is 1 for all bytes of the word. In the last word of a packet, it may
+        be 0 for whole flits at the end of the word.
         """
         if not self.shape.flit_bits:
             return Const(0)
@@ -290,7 +298,7 @@ class Loader(Engine):
         """Return a signal that is high if the destination of the current packet is wrong.
 
         It is wrong if it is out of range, or if an earlier packet of the message had it. The signal
-        has a meaning only with the last word of a packet. `ends` is high if the current word ends a
+        is valid only with the last word of a packet. `ends` is high if the current word ends a
         packet, and `last` if the packet is the last of its message.
         """
         shape, dest = self.shape, self.input_value("tdest") if self._dest_bits else Const(0, 0)
@@ -309,11 +317,14 @@ class Loader(Engine):
         return (unknown | sent.bit_select(bit, 1)) & named
 
     def _has_destinations(self) -> Value:
-        """Return a signal: high if packets name destinations in the form of the current message."""
+        """Return a signal: high if packets of the current message must name destinations."""
         return constant_at([int(each) for each in self.shape.has_destinations], self._current_form)
 
     def _is_out_of_range(self, dest: Value) -> Value:
-        """Return a signal: high if `dest` is out of range in the form of the current message."""
+        """Return a signal: high if `dest`, the destination of a packet, does not exist.
+
+        The number of destinations depends on the form of the message that is being loaded.
+        """
         shape = self.shape
         counts = [
             count
@@ -327,8 +338,9 @@ class Loader(Engine):
     def _write_word(self, m: Module, counter: WordPosition, beat: Value) -> None:
         """Write a word to the memory port and the own block, one cycle after it was accepted.
 
-        The own block takes the word only if the node sends it to itself. `counter` is the position
-        of the word. `beat` is high if the word is accepted, and not beyond the longest packet.
+        The own block is a memory beside the core; it takes the word only if the node sends it to
+        itself. `counter` is the position of the word. `beat` is high if the word is accepted, and
+        not beyond the longest packet.
         """
         shape, table = self.shape, self.shape.packet_table
         within = Signal(shape.word_shape.offset_bits, name="within_here", reset_less=True)
@@ -370,9 +382,10 @@ class Loader(Engine):
     ) -> None:
         """Add the queue of at most two waiting messages, which has the length and faults of each.
 
-        The register ``first`` has those of the oldest message. `ends` is high in the cycle in which
-        a message becomes complete, and `new` has its length and faults. The method drives `both`: a
-        register that is high if two messages wait, and its next value.
+        The register ``first`` has length and faults of the oldest message, and drives the outputs.
+        `ends` is high in the cycle in which a message becomes complete, and `new` has its length
+        and faults. The method drives `both`: a register that is high if two messages wait, and its
+        next value.
         """
         first = Signal(len(new), name="first", reset_less=True)
         second = Signal(len(new), name="second", reset_less=True)

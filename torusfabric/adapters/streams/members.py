@@ -35,7 +35,10 @@ PAYLOAD_SIGNALS = {
 
 
 def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
-    """Return the Amaranth members of a fabric that represent the ports of its streams.
+    """Return the Amaranth members of a fabric that stand for the ports of its streams, by name.
+
+    A member is an attribute of the fabric as an Amaranth component. For example, the stream
+    ``node[8].send`` stands for the ports ``s_axis_8_tdata``, ``s_axis_8_tvalid`` and so on.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
 
     Examples
     --------
+    Data have 12 bits; a packet names its destination or origin, the number of one of nine nodes.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3x3", "alltoall")), width=12, top="stream")
     >>> fabric.node[8].send.payload.shape()
@@ -69,10 +74,11 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
 
 
 def _stream_signature(ports: Mapping[str, int], prefix: str, width: int) -> stream.Signature:
-    """Return the signature of the Amaranth stream for the ports whose names begin with `prefix`.
+    """Return the signature of an Amaranth stream for AXI4-Stream ports that begin with `prefix`.
 
-    Its payload has a field for each signal of the stream that is in `ports` (widths by name). The
-    field `data` has `width` bits, without padding.
+    Its payload has a field for each port of the stream but ``tvalid`` and ``tready``, such as
+    `last` for ``tlast``. `ports` has the widths of all ports by name. The field `data` has `width`
+    bits, without padding.
     """
     bits = {field: ports.get(f"{prefix}_{name}", 0) for field, name in PAYLOAD_SIGNALS.items()}
     fields = {field: size for field, size in bits.items() if size}
@@ -80,16 +86,16 @@ def _stream_signature(ports: Mapping[str, int], prefix: str, width: int) -> stre
 
 
 def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
-    """Connect the stream members of a fabric to the ports of its netlist.
+    """Connect the Amaranth streams of a fabric to the AXI4-Stream ports of its netlist.
 
     Parameters
     ----------
     m : Module
         The module of the fabric.
     fabric : Fabric
-        The component with the members.
+        The Amaranth component with the streams as attributes.
     assembly : Assembly
-        The netlist as an Amaranth component.
+        The netlist as an Amaranth component, which has the ports.
     """
     for node in range(fabric.nodes):
         _connect_stream(m, assembly, f"s_axis_{node}", fabric.node[node].send)

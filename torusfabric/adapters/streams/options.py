@@ -11,7 +11,7 @@ __all__ = ["BARRIER", "Clocks", "MOST_STALL", "PORTS", "RUNS", "SETTINGS", "chec
 
 
 class Clocks(Choice):
-    """The option for the clocks of node streams: that of the fabric, or one for each node."""
+    """The option ``clocks``: node streams have the clock of the fabric, or one for each node."""
 
     #: The clock of the fabric.
     ONE = "one"
@@ -60,7 +60,8 @@ def check_probability(name: str, value: object, most: float) -> float:
 def _probability_reader(most: float) -> Callable[[str], float]:
     """Return a function by which argparse reads a probability from 0 to `most`.
 
-    Its error messages lack the name of the option, because argparse adds it.
+    `most` is the largest allowed value. Error messages of the function lack the name of the option,
+    because argparse adds it.
     """
 
     def parse_probability(text: str) -> float:

@@ -23,7 +23,10 @@ __all__ = ["OwnBlock"]
 
 
 class OwnBlock(Leaf):
-    """Module that stores own blocks, and drives `tdata` with an own word or a received word.
+    """Module that stores the words that a node sends to itself, and drives `tdata` of its stream.
+
+    These *own words* do not pass through the core: the loader of the node writes them here, and the
+    unloader reads them. `tdata` is an own word or a word from the memories of the core.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ class OwnBlock(Leaf):
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
-        """Build the memory, and the selection of `tdata`: an own word or a received word."""
+        """Build the memory, and select `tdata`: a word of the node itself, or a received word."""
         m, word = Module(), self.input_value("read_data")
         if self._keeps:
             own, kept = self._read_own_word(m)
@@ -75,10 +78,10 @@ class OwnBlock(Leaf):
         return m
 
     def _read_own_word(self, m: Module) -> tuple[Value, Value]:
-        """Return two signals: high if the word to send is an own word, and this own word.
+        """Add the memory of own words; return two signals: high for an own word, and this word.
 
-        Registers delay this read by as many cycles as a read of the memories of the core takes, so
-        that both words arrive in the same cycle.
+        An own word is one that the node has sent to itself. Its read is delayed to take as many
+        cycles as a read of the core's memories, so that both words arrive in the same cycle.
         """
         most, advance = self._shape.word_shape.most, self.input_value("read_advance")
         sections = 2 * self._shape.facts.sections.n_sections

@@ -36,7 +36,10 @@ OWN_BLOCK, NO_BLOCK = -2, -1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Packets:
-    """The packets that each node sends, or receives, in a run of one form.
+    """The packets that each node sends, or receives, in a run of one form, and their locations.
+
+    A *block* is one chunk of a packet; its words are in one memory. A *bank* is the number of one
+    of the memories of a node.
 
     Parameters
     ----------
@@ -58,7 +61,8 @@ class Packets:
     pitch : int
         Difference between the addresses of consecutive words of a block.
     numbers : ndarray of int, shape (nodes, packets), or None
-        Origins of the packets of each node, in a collective in which nodes lack some packets.
+        Origins of the packets of each node, in a collective in which some nodes get fewer packets
+        than others, such as a halo on a mesh.
     """
 
     at_root: bool = False
@@ -86,12 +90,12 @@ class Packets:
 
     @property
     def has_packets(self) -> BoolArray:
-        """True for each node that sends (or receives) packets, shape (nodes,)."""
+        """Array of shape (nodes,): True for each node that sends (or receives) packets."""
         return self.packets_of_nodes > 0
 
     @property
     def has_own_words(self) -> BoolArray:
-        """True for each node that sends words to itself, shape (nodes,)."""
+        """Array of shape (nodes,): True for each node that sends words to itself."""
         return (self.bank == OWN_BLOCK).any(axis=(1, 2))
 
     @property
@@ -112,6 +116,9 @@ def packets_sent(core: Core, form: int) -> Packets:
 
     Examples
     --------
+    In a scatter on nine nodes only the root sends: nine packets, of four flits each, at addresses
+    0, 4, 8, ..
+
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "scatter"), flits=4), 8, sections=2, concurrent=True)
     >>> sent = packets_sent(core, 0)
@@ -130,7 +137,7 @@ def packets_sent(core: Core, form: int) -> Packets:
 
 
 def packets_received(core: Core, form: int) -> Packets:
-    """Return the packets that nodes receive in a form: one from each origin, or a single one.
+    """Return the packets that nodes receive in a form: one from each origin, or only one.
 
     Parameters
     ----------
@@ -141,6 +148,8 @@ def packets_received(core: Core, form: int) -> Packets:
 
     Examples
     --------
+    In a gather on nine nodes only the root receives: nine packets, of which one is its own.
+
     >>> import torusfabric as tf
     >>> core = Core(tf.compile(tf.plan("3x3", "gather"), flits=4), 8, sections=2, concurrent=True)
     >>> received = packets_received(core, 0)
@@ -198,12 +207,13 @@ def barrier_packets(nodes: int, bank: int) -> Packets:
 def _first_words(
     core: Core, form: int, count: int, *, received: bool, root: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Return two arrays: the bank, and the address, of the first two words of each block.
+    """Return the locations of the first two words of each block: arrays of banks and addresses.
 
-    Both have the shape (nodes, packets, blocks, 2); `_make_packets` derives the pitch from the two
-    addresses. The address is -1 where a node has no such word. `count` is the number of packets of
-    a node, `received` is True for received packets, and `root` is the root of the run, if runs
-    choose it. `form` is the number of the form. The locations are those of `core`.
+    Both arrays have the shape (nodes, packets, blocks, 2). From the two addresses `_make_packets`
+    computes the distance between words of a block. A bank is the number of a memory; an address is
+    -1 where a node has no such word. `core` gives the locations, and `form` is the number of the
+    form. `count` is the number of packets of a node, `received` is True for received packets, and
+    `root` is the root of the run, if runs choose it.
     """
     program = core.program
     blocks, words = _block_shape(core, form)
@@ -219,9 +229,10 @@ def _first_words(
 
 
 def _block_shape(core: Core, form: int) -> tuple[int, int]:
-    """Return the number of blocks of a packet, and the words of the longest block.
+    """Return the number of blocks of a packet in a form, and the words of the longest block.
 
-    `form` is the number of the form, and `core` has the program and the flits of a word.
+    A packet has a block for each chunk of a message, and a word is one beat of flits. `form` is the
+    number of the form.
     """
     part = core.program.part(form)
     return part.schedule.chunks, -(-part.block_flits // core.beat)
@@ -230,7 +241,7 @@ def _block_shape(core: Core, form: int) -> tuple[int, int]:
 def _make_packets(
     core: Core, form: int, bank: IntArray, address: IntArray, **others: Any
 ) -> Packets:
-    """Return `Packets`, given bank and address of the first two words of each block.
+    """Return the `Packets` of a form, given the locations of the first two words of each block.
 
     `bank` and `address` are those of `_first_words`, and `others` further parameters of `Packets`.
     If the blocks of every packet are contiguous in one bank, each packet is represented as a single

@@ -49,6 +49,8 @@ def needs_commands(program: Program) -> bool:
 
     Examples
     --------
+    If runs choose only their length, there are no commands; if they choose the root, there are.
+
     >>> import torusfabric as tf
     >>> schedule = tf.plan("3x3", "broadcast")
     >>> needs_commands(tf.compile(schedule, max_flits=8))
@@ -63,7 +65,9 @@ def needs_commands(program: Program) -> bool:
 def stream_signals(
     data: int = 0, *, keep: int = 0, dest: int = 0, origin: int = 0
 ) -> dict[str, Member]:
-    """Return the signals of an AXI4-Stream, with their directions at the receiver of the stream.
+    """Return the signals of an AXI4-Stream as Amaranth members, by name.
+
+    Directions are those at the receiver of the stream.
 
     Parameters
     ----------
@@ -77,7 +81,10 @@ def stream_signals(
 
 
 def command_members() -> dict[str, Member]:
-    """Return the signals of command and status streams, with their directions at `Commands`."""
+    """Return the signals of the command and status streams as Amaranth members, by name.
+
+    Directions are those at the module `Commands`, which receives commands and sends statuses.
+    """
     command = stream_signals(COMMAND_BITS)
     return command | {f"status_{name}": each.flip() for name, each in command.items()}
 
@@ -87,7 +94,7 @@ def stream_ports(
 ) -> dict[str, Port]:
     """Return the ports of a fabric with streams, keyed by name, without `clk` and `rst`.
 
-    The name of a node's port is stream, node, signal: ``s_axis_8_tdata``.
+    A port is here one signal. Its name has stream, node and signal: ``s_axis_8_tdata``.
 
     Parameters
     ----------
@@ -102,6 +109,9 @@ def stream_ports(
 
     Examples
     --------
+    In an all-to-all packets name their destination (`tdest`). Words of 12 bits are padded to two
+    bytes. Ports without a node are those for the state of runs.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=4)
     >>> ports = stream_ports(program, width=12)
@@ -189,5 +199,9 @@ def _axi_stream_ports(
 
 
 def is_fabric_input(prefix: str, name: str) -> bool:
-    """Return True if the signal `name` of the stream `prefix` is an input of the fabric."""
+    """Return True if the signal `name` of a stream is an input of the fabric.
+
+    Signals of a stream into the fabric (`prefix` begins with ``s_axis``) are inputs, except
+    ``tready``. Of a stream out of the fabric, only ``tready`` is an input.
+    """
     return prefix.startswith("s_axis") != (name == "tready")

@@ -33,9 +33,9 @@ __all__ = ["ReadinessMerge", "add_readiness_tree", "add_stall_watch"]
 
 
 class MessageShape(Protocol):
-    """Protocol of the parameters that decide which signals the tree has.
+    """Protocol of the parameters that decide which signals the readiness tree has.
 
-    `EngineShape` implements it.
+    The tree combines the states of all nodes. `EngineShape` implements the protocol.
     """
 
     @property
@@ -52,12 +52,13 @@ class MessageShape(Protocol):
 
 
 class ReadinessMerge(Leaf):
-    """One module of the readiness tree, which combines its inputs in one cycle.
+    """One module of the readiness tree, which combines the states of some nodes in one cycle.
 
     Parameters
     ----------
     inputs : int
-        Number of nodes of the network, or of branches, that are combined.
+        Number of nodes of the network, or of branches (modules of the level below), that are
+        combined.
     shape : MessageShape
         Decides the members `length`, `sends` and `rest`.
     branches : bool
@@ -66,8 +67,9 @@ class ReadinessMerge(Leaf):
     Members
     -------
     ready : In
-        Two bits of each node of the network (`loaded`, `free`), or one bit of each branch. All are
-        high if every node is ready.
+        Two bits of each node of the network: a complete message waits (`loaded`), and there is
+        space for received words (`free`). Of each branch, one bit. All are high if every node is
+        ready.
     bad : In
         For each node or branch two bits: `BAD_LENGTH` and `BAD_DESTINATION`, the faults of its
         waiting messages.
@@ -139,7 +141,7 @@ class ReadinessMerge(Leaf):
 
 
 def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
-    """Add the readiness tree to a netlist.
+    """Add the readiness tree to a netlist: levels of modules that combine the states of all nodes.
 
     The outputs of its last merge are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on,
     where ``<level>`` is the number of the last level. `build` is the netlist under construction,
@@ -187,7 +189,7 @@ def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
 
 
 def watch_outputs(nodes: int) -> dict[str, int]:
-    """Return the widths of the outputs of the watch, in bits, keyed by name.
+    """Return the widths of the outputs of `StallWatch`, in bits, keyed by name.
 
     Parameters
     ----------
@@ -286,7 +288,7 @@ class StallWatch(Leaf):
 
 
 def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
-    """Add the watch and its outputs to a netlist.
+    """Add `StallWatch`, which reports late nodes, and its outputs to a netlist.
 
     Parameters
     ----------
@@ -295,7 +297,7 @@ def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bo
     timeout : int
         Cycles without a run before a node is named.
     asked : tuple of Part
-        Bits for the input `asked`.
+        Bits of which at least one is high while a run is requested.
     apart : bool
         True if nodes have clocks of their own. The queues between the clocks (`ClockCrossing`) then
         report offered and accepted words.

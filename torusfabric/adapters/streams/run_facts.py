@@ -25,7 +25,10 @@ __all__ = ["RunFacts"]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The widths of form and root of a run, and of the facts that nodes look up for a run.
+    """The widths of the signals by which loaders and unloaders know the form and root of a run.
+
+    The loader of a node writes its message into memories, the unloader reads received words. With
+    loadable tables, nodes look up other facts about a run instead of form and root.
 
     Parameters
     ----------
@@ -51,11 +54,14 @@ class RunFacts:
 
     @property
     def has_form_constants(self) -> bool:
-        """True if loaders and unloaders have constants for each form: with fixed tables."""
+        """True with fixed tables: loaders and unloaders then contain constants for each form."""
         return not self.looked_up
 
     def run_choice_widths(self, verb: str) -> dict[str, int]:
-        """Return the widths of the outputs of `Commands` for loaders or unloaders, keyed by name.
+        """Return the widths of the outputs of `Commands` with form and root, keyed by name.
+
+        They are for loaders (``load_mode``, ``load_root``) or for unloaders (``unload_mode``,
+        ``unload_root``). Each has several fields, one for each message or run under way.
 
         Parameters
         ----------
@@ -71,9 +77,10 @@ class RunFacts:
         }
 
     def engine_input_widths(self, verb: str) -> dict[str, int]:
-        """Return the widths of the inputs of loaders or unloaders for a run, keyed by name.
+        """Return the widths of those inputs of a loader or unloader that describe runs, by name.
 
-        With fixed tables these are the outputs of `Commands`; with loadable tables, the facts.
+        With fixed tables these are form and root, outputs of `Commands`. With loadable tables, they
+        are the facts that the node looks up, such as the number of its packets.
 
         Parameters
         ----------
@@ -86,8 +93,9 @@ class RunFacts:
         return valid | {f"{verb}_facts": self._fields_per_signal(verb) * self.looked_up[verb].size}
 
     def _fields_per_signal(self, verb: str) -> int:
-        """Return the number of fields of a signal: 2 for loaders, one per section for unloaders.
+        """Return the number of runs that a signal describes at a time, each in a field of its own.
 
-        `verb` is "load" or "unload".
+        For loaders (`verb` "load") there are two, for messages with even and odd numbers. For
+        unloaders ("unload") there is one for each section of the memories.
         """
         return 2 if verb == "load" else self.sections.n_sections

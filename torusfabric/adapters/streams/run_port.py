@@ -32,9 +32,9 @@ STATUS_OUTPUTS = {"busy": 1, "done": 1, "error": ERROR_BITS, "cycles": 32}
 
 
 def run_choices(program: Program) -> dict[str, int]:
-    """Return the words of a command from which runs of `program` choose, with their bits.
+    """Return the choices of a run of `program`: the bits of each, by name.
 
-    The keys are names of the words, such as ``mode`` or ``length``.
+    The names are those of words of a command, such as ``mode`` or ``length``.
     """
     modes = len(program.modes) + program.barrier
     choices = RunChoices.from_program(program).sampled_inputs
@@ -44,7 +44,10 @@ def run_choices(program: Program) -> dict[str, int]:
 def add_run_port(
     build: CoreBuilder, choices: Mapping[str, int], kept: Collection[str] = ()
 ) -> None:
-    """Replace the command and status streams of a fabric by a run port.
+    """Replace the command and status streams of a fabric by a run port, for the bus adapter.
+
+    A run port is a group of signals that start a run and report its state: `start`, the choices of
+    the run, `busy`, `done`, `error` and `cycles`.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ def add_run_port(
 
 
 class CommandPort(Leaf):
-    """Module that sends a command for each start, and stores the status of the run.
+    """Module that turns each pulse of `start` into a command, and stores the status of the run.
 
     Parameters
     ----------

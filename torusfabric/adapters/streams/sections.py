@@ -55,7 +55,7 @@ SLOWDOWN_TOLERANCE = 1.02
 
 @dataclass(frozen=True)
 class Sections:
-    """The division of memories into sections.
+    """The division of memories into sections: equal parts, each for the data of one run.
 
     Message k, and its run, use section k modulo `n_sections`. The count is a power of two, so that
     the section number is the upper bits of an address.
@@ -67,6 +67,9 @@ class Sections:
 
     Examples
     --------
+    Two buffers need two sections, three buffers need four. A message number has one bit more than a
+    section number.
+
     >>> two, three = Sections(2), Sections(3)
     >>> two.n_sections, two.section_number_bits, two.message_number_bits
     (2, 1, 2)
@@ -78,39 +81,43 @@ class Sections:
 
     @property
     def section_number_bits(self) -> int:
-        """Bits of the number of a section."""
+        """Bits of the number of a section: one of some equal parts of each memory."""
         return (self.buffers - 1).bit_length()
 
     @property
     def n_sections(self) -> int:
-        """Number of sections of a memory."""
+        """Number of sections: equal parts of each memory, each for the data of one run."""
         return 1 << self.section_number_bits
 
     @property
     def message_number_bits(self) -> int:
-        """Bits of a message number that is unique among all messages that a node holds."""
+        """Bits of the number by which a node distinguishes the messages that it holds."""
         return self.section_number_bits + 1
 
     @property
     def has_two_sections(self) -> bool:
-        """True if there are two sections: the lowest bit of its number is the section of a run."""
+        """True for two sections; the lowest bit of a run number is then its section."""
         return self.n_sections == 2
 
     def section_of(self, number: Value) -> Value:
-        """Return the section of a run or message, from its number."""
+        """Return a signal with the section of a run or message: the lowest bits of its number."""
         return number[: self.section_number_bits]
 
     def next_section(self, section: Value, step: Value | None = None) -> Value:
-        """Return the section after `section`; while `step` is 0, return `section` itself."""
+        """Return the number of the section after `section`; while `step` is 0, return `section`."""
         if self.has_two_sections:
             return ~section if step is None else section ^ step
         return (section + (1 if step is None else step))[: self.section_number_bits]
 
 
 def choose_sections(program: Program, beat: int = 1) -> Sections:
-    """Return the sections for a program: two, or four if two slow down the runs too much.
+    """Return the division of memories into sections: two, or four if two slow down runs too much.
 
-    Two suffice if `rate_share_with_two` is at least `LEAST_SHARE`.
+    A section is a part of each memory for the data of one run. While one run is executed, messages
+    of the next are loaded into another section.
+
+    Two sections suffice if the rate of runs is at least `LEAST_SHARE` of the rate with unlimited
+    sections.
 
     A fabric with loadable tables has two sections, because its runs may change. If runs choose
     their length, the longest messages decide.
@@ -124,6 +131,9 @@ def choose_sections(program: Program, beat: int = 1) -> Sections:
 
     Examples
     --------
+    Runs with messages of one flit are so short that they need four sections; with two flits, two
+    suffice.
+
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
     >>> [choose_sections(tf.compile(gather, flits=flits)).n_sections for flits in (1, 2)]
@@ -138,6 +148,9 @@ def choose_sections(program: Program, beat: int = 1) -> Sections:
 def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float:
     """Return the rate of runs with two sections, divided by the rate with unlimited sections.
 
+    A section is a part of each memory for the data of one run; with few sections, a run has to wait
+    until an earlier one has been unloaded.
+
     The result is at most 1.
 
     Parameters
@@ -151,7 +164,8 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
 
     Examples
     --------
-    A run takes 8 cycles; a node loads one word and unloads 8. A run then begins every 9.5 cycles.
+    A run takes 8 cycles, in which a node loads one word and unloads 8. With two sections a run
+    begins every 9.5 cycles, with more every 8.
 
     >>> import torusfabric as tf
     >>> gather = tf.plan("2x2x2", "allgather", algorithm="matching")
@@ -167,10 +181,11 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
 
 
 def packet_counts(program: Program, form: int) -> tuple[int, int]:
-    """Return two numbers: of the packets that a node sends, and that it receives, in a form.
+    """Return two numbers: the packets that a node sends, and those that it receives, in a run.
 
-    There is one packet for each destination (or origin), or one for each offset of an exchange, or
-    a single packet.
+    `form` is the number of the form of the run. In an all-to-all, there is one packet for each
+    destination, and one from each origin; in an exchange, one for each offset; in a broadcast, one
+    packet.
     """
     blocks = program.part(form).schedule.blocks
     return blocks.messages_per_origin, blocks.messages_per_receiver
@@ -186,10 +201,12 @@ def stream_id_bits(program: Program) -> int:
 
 
 def section_bits(depth: int) -> int:
-    """Return the bits of an address within a section of `depth` words.
+    """Return the bits of an address within a section: a part of a memory with `depth` words.
 
     Examples
     --------
+    Sections of one, four and five words:
+
     >>> [section_bits(depth) for depth in (1, 4, 5)]
     [0, 2, 3]
     """
@@ -197,16 +214,22 @@ def section_bits(depth: int) -> int:
 
 
 def address_in_section(address: Value, depth: int, section: Value) -> Value:
-    """Return the memory address of a word, given its address within a section of `depth` words."""
+    """Return the memory address of a word: its section, then its address within the section.
+
+    A section is a part of a memory with `depth` words. For ``depth=4``, address 3 in section 1 is
+    address 7 of the memory.
+    """
     bits = section_bits(depth)
     return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)
 
 
 def tree_levels(nodes: int) -> int:
-    """Return the number of levels of the readiness tree for `nodes` nodes, at least one.
+    """Return the levels of the tree that combines the readiness of `nodes` nodes, at least one.
 
     Examples
     --------
+    A module of the tree combines up to four nodes, or modules of the level below.
+
     >>> tree_levels(2), tree_levels(16), tree_levels(17)
     (1, 2, 3)
     """
@@ -214,10 +237,11 @@ def tree_levels(nodes: int) -> int:
 
 
 def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int, Program]:
-    """Return the smallest beat with which streams do not slow down the runs, and a program.
+    """Return the smallest beat with which streams do not slow down runs, and a program for it.
 
-    If streams slow down the runs with every beat, the beat is that with the highest rate of runs.
-    The program does the same as `program`, with memories for words of this beat.
+    A beat is the flits that a stream moves in a cycle. If streams slow down runs with every beat,
+    the result is the beat with the highest rate of runs. The returned program executes the same
+    schedules as `program`, with memories whose words are beats.
 
     Parameters
     ----------
@@ -231,7 +255,8 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
 
     Examples
     --------
-    A node receives 15 messages of 16 flits in 134 cycles, which needs words of two flits.
+    A node receives 15 messages of 16 flits, 240 flits in all, in 134 cycles. So a beat must have
+    two flits.
 
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("4x4", "alltoall"), max_flits=16)
@@ -256,10 +281,10 @@ def least_beat(program: Program, width: int, *, fixed: bool = True) -> tuple[int
 
 
 def _relative_slowdown(program: Program, beat: int, runs: Sequence[int]) -> float:
-    """Return the factor by which a beat and its streams slow down consecutive runs.
+    """Return the factor by which streams with a beat slow down consecutive runs; 1 for none.
 
-    The factor of a mode is the number of cycles from one run to the next, divided by the cycles of
-    a run with beat 1, which are in `runs`, one number for each mode. The result is the largest
+    `runs` has the cycles of a run of each mode with beat 1. The factor of a mode is the number of
+    cycles from one run to the next with `beat`, divided by this number. The result is the largest
     factor of all modes. The packet of a node to itself is not counted, because it can pass through
     the stream at another time.
     """

@@ -40,12 +40,15 @@ ANY_VALUE = -1
 
 
 class BitSource(NamedTuple):
-    """The source of a bit of a field.
+    """The source of one bit of a value that is read from a packet table.
+
+    The hardware stores only those bits of a table in a ROM that it cannot get without memory.
 
     Parameters
     ----------
     kind : {"constant", "address", "rom"}
-        The three cases of the module docstring.
+        "constant" for a bit that is equal in all rows, "address" for a bit that equals a bit of the
+        row address, "rom" for all others.
     number : int
         Value of the constant, number of the address bit, or number of the ROM bit.
     """
@@ -58,6 +61,10 @@ class BitSource(NamedTuple):
 class PacketTable:
     """The packet tables of all loaders, or of all unloaders, of a fabric.
 
+    The packet table of a node has a row for each block of each packet in each form, at the address
+    ``form | packet | block``. The *fields* of a row, such as bank (the number of a memory) and base
+    address, give the location of the block.
+
     Parameters
     ----------
     packets : sequence of Packets
@@ -68,7 +75,8 @@ class PacketTable:
 
     Examples
     --------
-    Base addresses 0, 4, .., 28 of eight packets are wires from the packet number.
+    Base addresses 0, 4, .., 28 of eight packets are the packet number times four. So wires suffice,
+    and a ROM row has 0 bits.
 
     >>> base = 4 * np.arange(8).reshape(1, 8, 1)
     >>> packets = Packets(bank=0 * base, base=base, words=4)
@@ -82,12 +90,12 @@ class PacketTable:
 
     @cached_property
     def packet_bits(self) -> list[int]:
-        """For each form, the bits of a packet number in the address of a row."""
+        """For each form, the number of bits that the packet number has in a row address."""
         return [(each.base.shape[1] - 1).bit_length() for each in self.packets]
 
     @cached_property
     def block_bits(self) -> list[int]:
-        """For each form, the bits of a block number in the address of a row."""
+        """For each form, the number of bits that the block number has in a row address."""
         return [(each.n_blocks - 1).bit_length() for each in self.packets]
 
     @cached_property
@@ -99,8 +107,8 @@ class PacketTable:
     def first_rows(self) -> list[int]:
         """The address of the first row of each form.
 
-        Forms with more rows lie at lower addresses. So each first row is a multiple of the number
-        of rows of its form.
+        Forms with more rows get lower addresses. Each form has a power of two of rows, so its first
+        address is a multiple of this number. Three forms of 2, 8 and 4 rows begin at 12, 0 and 8.
         """
         starts, start = [0] * len(self._form_address_bits), 0
         for form in sorted(range(len(starts)), key=lambda form: -self._form_address_bits[form]):
@@ -114,11 +122,11 @@ class PacketTable:
 
     @property
     def address_bits(self) -> int:
-        """Bits of the address of a row."""
+        """Bits of the address of a row: form, packet and block together."""
         return (self.n_rows - 1).bit_length()
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the address of the row of a block, a packet and a form."""
+        """Return the row address of a block, given the numbers of block, packet and form."""
         found = []
         for start, packets, blocks in zip(
             self.first_rows, self.packet_bits, self.block_bits, strict=True
@@ -130,7 +138,7 @@ class PacketTable:
 
     @cached_property
     def field_widths(self) -> dict[str, int]:
-        """Bits of each field, keyed by its name."""
+        """Bits of each field of a row, by name, such as ``{"bank": 2, "base": 5}``."""
         return {
             name: max(int(each.max(initial=0)) for each in values).bit_length()
             for name, values in self.fields.items()
@@ -138,16 +146,16 @@ class PacketTable:
 
     @cached_property
     def field_values(self) -> dict[str, IntArray]:
-        """Values of each field, keyed by its name: an array of shape (nodes, rows).
+        """Values of each field of the rows, such as ``base``: an array of shape (nodes, rows).
 
-        A value is `ANY_VALUE` where it does not matter.
+        A value is `ANY_VALUE` where it does not matter, such as in a row without a block.
         """
         return {name: self._concatenate_forms(values) for name, values in self.fields.items()}
 
     def _concatenate_forms(self, values: Sequence[IntArray]) -> IntArray:
-        """Return the values of a field in all rows, shape (nodes, rows).
+        """Return the values of one field in the rows of all forms, shape (nodes, rows).
 
-        `values` has the values in each form, of shape (nodes, packets, blocks).
+        `values` has an array of shape (nodes, packets, blocks) for each form.
         """
         found = np.full((len(values[0]), self.n_rows), ANY_VALUE)
         for form, (each, packets) in enumerate(zip(values, self.packets, strict=True)):
@@ -158,7 +166,7 @@ class PacketTable:
 
     @property
     def _rows_of_forms(self) -> list[IntArray]:
-        """The addresses of the rows of each form."""
+        """For each form, an array with the addresses of all its rows."""
         return [
             start + np.arange(1 << bits)
             for start, bits in zip(self.first_rows, self._form_address_bits, strict=True)
@@ -166,7 +174,11 @@ class PacketTable:
 
     @cached_property
     def bit_sources(self) -> dict[str, list[list[BitSource]]]:
-        """For each field, by name, and each form: a list with the source of each bit."""
+        """For each field, by name, and each form: the source of each bit, the lowest bit first.
+
+        For example, ``bit_sources["base"][0][2]`` says if bit 2 of base addresses in form 0 is a
+        constant, a bit of the row address, or a bit of the ROM.
+        """
         found = dict[str, list[list[BitSource]]]()
         for name, values in self.field_values.items():
             first = _row_bits(found)
@@ -179,11 +191,11 @@ class PacketTable:
     def _find_bit_sources(
         self, values: IntArray, rows: IntArray, width: int, first: int
     ) -> list[BitSource]:
-        """Return the source of each bit of a field, for one form.
+        """Return the source of each bit of a field in one form: constant, address bit or ROM bit.
 
-        `values` has the values of the field at all nodes in the rows of the form, `rows` the
-        addresses of these rows. The field has `width` bits. Bits of the ROM are numbered from
-        `first` on.
+        `values`, of shape (nodes, rows), has the values of the field in the rows of the form, and
+        `rows` the addresses of these rows. The field has `width` bits. Bits that need a ROM get the
+        numbers `first`, `first` + 1, ..
         """
         known = values >= 0
         places: list[BitSource] = []
@@ -203,12 +215,12 @@ class PacketTable:
 
     @property
     def rom_bits(self) -> int:
-        """Bits of a row of the ROM."""
+        """Bits of a ROM row: bits of the fields that are neither constant nor address bits."""
         return _row_bits(self.bit_sources)
 
     @property
     def address_source_bits(self) -> list[int]:
-        """Numbers of the address bits that are the source of any bit of a field."""
+        """Numbers of those bits of a row address that also serve as bits of some field."""
         every = (
             place for forms in self.bit_sources.values() for places in forms for place in places
         )
@@ -216,12 +228,12 @@ class PacketTable:
 
     @property
     def depends_on_form(self) -> bool:
-        """True if some bit of a field has different sources in different forms."""
+        """True if the source (constant, address, ROM) of some field bit differs between forms."""
         return any(places != forms[0] for forms in self.bit_sources.values() for places in forms)
 
     @cached_property
     def rom_rows(self) -> IntArray:
-        """Contents of the ROM of each node, shape (nodes, rows)."""
+        """Contents of the ROM of each node, an array of numbers of shape (nodes, rows)."""
         found = np.zeros((len(next(iter(self.field_values.values()))), self.n_rows), np.int64)
         for name, values in self.field_values.items():
             for rows, places in zip(self._rows_of_forms, self.bit_sources[name], strict=True):
@@ -232,7 +244,7 @@ class PacketTable:
         return found
 
     def read_field(self, name: str, address: Value, row: Value, form: Value) -> Value:
-        """Return a field of a row, as a signal that is combined from the sources of its bits.
+        """Return a signal with a field of a row: its bits are constants, address bits and ROM bits.
 
         Parameters
         ----------
@@ -259,11 +271,14 @@ class PacketTable:
         return Cat(*bits)
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if no value of the field `name` has a 1 where the mask `bits` has one."""
+        """Return True if the mask `bits` and each value of the field `name` have no 1 in common."""
         return not (np.maximum(self.field_values[name], 0) & bits).any()
 
 
 def _row_bits(fields: Mapping[str, Sequence[Sequence[BitSource]]]) -> int:
-    """Return the number of bits of a ROM row: the bits of `fields` whose source is the ROM."""
+    """Return the number of bits of a ROM row: of all bits of `fields`, those from the ROM.
+
+    `fields` has a list of bit sources for each field and form.
+    """
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

@@ -50,7 +50,7 @@ __all__ = ["Unloader"]
 
 
 class Unloader(Engine):
-    """Module that unloads the received packets of a node.
+    """Module that reads the received words of a node from memories, and sends them as packets.
 
     Parameters
     ----------
@@ -71,16 +71,19 @@ class Unloader(Engine):
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when a run ends.
     run_empty, run_last, unload_mode, unload_root : In
-        Each with one field for the last run in each section: high if the run was dropped, so that
-        nothing is unloaded; the number of the last flit of its packets; its form; and its root.
+        Each with one field for the last run in each section (one of some equal parts of each
+        memory, which runs use in turn): high if the run was dropped, so that nothing is unloaded;
+        the number of the last flit of its packets; its form; and its root.
     key, row : Out, In
-        Address of the ROM of the packet table, and its row one cycle later.
+        Address of the ROM of the packet table, and its row one cycle later. The table gives the
+        location of each block of a packet.
     read_advance, read_bank, read_address : Out
         The read of the memory port. `read_advance` is low while the receiver stalls.
     read_section : Out
         Lowest bits of the number of the run: the section, and one further bit.
     read_own, read_index : Out
-        High if the word is in the own block, and the number of the word in its packet.
+        High if the word is in the own block (the memory for words that the node sends to itself),
+        and the number of the word in its packet.
     free : Out(1)
         High if a buffer is free for the words of another run.
     """
@@ -132,18 +135,19 @@ class Unloader(Engine):
 
     @cached_property
     def _current_section(self) -> Value:
-        """Section of the run that is being unloaded."""
+        """Memory section, as a signal, with the words of the run that is being unloaded."""
         return self._sections.section_of(self._run)
 
     @cached_property
     def _current_form(self) -> Value:
-        """Form of the run that is being unloaded."""
+        """Number of the form, as a signal, of the run that is being unloaded."""
         return self._form_of(self._current_section)
 
     def elaborate(self, platform: object) -> Module:
         """Build the counters, and the pipeline that reads words.
 
-        `tready` only enables registers, and is in no data path, because it arrives late.
+        The input `tready` arrives late in a cycle. It is therefore only used as the enable of
+        registers.
         """
         m, shape, there, clear = Module(), self.shape, self._there, self.input_value("clear")
         shows, advance = Signal(name="shows"), Signal(name="advance")
@@ -213,26 +217,28 @@ class Unloader(Engine):
         )
 
     def _origin_from_row(self, row: Value) -> Value:
-        """Return the origin of a packet if its row of the packet table has it, else no bits.
+        """Return the origin of a packet as it is stored in a row of the packet table.
 
-        Here there are none; a subclass for loadable tables overrides this.
+        Here the table has no origins, and the result has 0 bits; a subclass for loadable tables
+        overrides the method.
         """
         del row
         return Const(0, 0)
 
     def _drive_rests(self, m: Module, claimed: Value) -> None:
-        """Drive an output that is high if all received packets are sent; only a subclass has it.
+        """Drive the output that is high if the node has sent all received packets, if there is one.
 
-        `claimed` is the number of runs that have begun, and whose received words have not all left
-        the memories.
+        Only a subclass for loadable tables has this output; here the method does nothing. `claimed`
+        is the number of runs that have begun, and whose received words have not all left the
+        memories.
         """
 
     def _add_stage(self, m: Module, advance: Value, valid: Value, tags: Value, name: str) -> Value:
         """Add a pipeline stage, and return its registers as one value: a valid bit, then `tags`.
 
-        `valid` and `tags` come from the stage before. The tags of a word are the facts that travel
-        with it, such as its origin. The registers change if `advance` is high. `name` is the name
-        of the stage.
+        `valid` and `tags` come from the stage before. The valid bit is high if the stage holds a
+        word. The tags of a word, such as its origin, pass through the pipeline with the word. The
+        registers change if `advance` is high. `name` is the name of the stage.
         """
         there = make_register(name=f"{name}_valid")
         known = Signal(len(tags), name=name, reset_less=True)
@@ -244,10 +250,10 @@ class Unloader(Engine):
     def _advance_copy(self, m: Module, shown_next: Value, name: str) -> Value:
         """Return a copy of the signal `advance`, which is high if the pipeline moves.
 
-        The copy is for registers that are placed far from the pipeline. It has its own register
-        `shows_<name>`, high while a word is on the stream. Why: the register `shows` is placed near
-        the pipeline, from where wires to other registers are long. `shown_next` is high if the
-        stage before the stream holds a word.
+        Why a copy: `advance` depends on the register `shows`, which is high while a word is on the
+        stream, and wires from `shows` to distant registers are long. The copy depends on an equal
+        register, `shows_<name>`, near those registers. `shown_next` is high if the stage before the
+        stream holds a word.
         """
         shows, tready = Signal(name=f"shows_{name}"), self.input_value("tready")
         stays = (shown_next | (shows & ~tready)) & ~self.input_value("clear")
@@ -255,16 +261,19 @@ class Unloader(Engine):
         return ~shows | tready
 
     def _last_flit(self, section: Value) -> Value:
-        """Return the number of the last flit of the packets of the last run in a section."""
+        """Return the number, from 0, of the last flit of each packet of a run, as a signal.
+
+        The run is the last one in `section`, the number of a memory section.
+        """
         if not self.shape.any_length:
             return Const(self.shape.most_flits - 1, self.shape.last_flit_bits)
         return self.input_value("run_last").word_select(section, self.shape.length_bits)
 
     def _valid_flits(self, ends_packet: Value) -> Value:
-        """Return a bit for each flit of the current word except the first flit.
+        """Return a bit for each flit but the first of the current word: high if in the packet.
 
-        The bit is high if the flit belongs to the packet, and low behind the end of the packet.
-        `ends_packet` is high if the word is the last of its packet.
+        The last word of a packet may have fewer flits than others; `ends_packet` is high for this
+        word. The first flit of a word is always in the packet.
         """
         bits = self.shape.flit_bits
         if not bits:
@@ -275,12 +284,12 @@ class Unloader(Engine):
     def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
     ) -> tuple[Value, Value]:
-        """Return two signals: the number of the current packet, and a flag about the next word.
+        """Add the counter of packets; return the number of the current packet, and a flag.
 
-        The flag is high if the packet of the next word is the last one of its run. Why the next
-        word: the flag decides whether the counters of runs change, and passes a register before it
-        does. `goes_on` is high if the pipeline moves, `ends_packet` if the current word ends a
-        packet, and `following` is the section of the next word.
+        The flag is high if the next word is in the last packet of its run. Why the next word: the
+        flag passes a register before it advances the counters of runs. `goes_on` is high if the
+        pipeline moves, `ends_packet` if the current word ends a packet, and `following` is the
+        number of the memory section with the next word.
         """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
@@ -311,7 +320,7 @@ class Unloader(Engine):
         return packet, last_follows
 
     def _packet_origin(self, packet: Value) -> Value:
-        """Return the origin of a packet, given its number."""
+        """Return a signal with a packet's origin; `packet` is its number in the run, from 0."""
         shape = self.shape
         number = packet | constant_at([each.origin for each in shape.packets], self._current_form)
         if shape.has_unequal_packets:
@@ -320,7 +329,11 @@ class Unloader(Engine):
         return resize(self._root_or_number(number), shape.stream_id_bits)
 
     def _root_or_number(self, number: Value) -> Value:
-        """Return the root if the only packet of the form comes from the root, else `number`."""
+        """Return the root in forms in which a node gets one packet, from the root; else `number`.
+
+        In these forms, such as a broadcast, the root is the origin of the packet, and selects its
+        row in the packet table. The result is a signal.
+        """
         by_root = [int(each.by_root) for each in self.shape.packets]
         if not any(by_root):
             return number
@@ -329,9 +342,9 @@ class Unloader(Engine):
         )
 
     def _row_address(self, counter: WordPosition, packet: Value) -> Value:
-        """Return the address of the current word's row in the packet table.
+        """Return the address of the row of the packet table that locates the current block.
 
-        `counter` is the position of the word, and `packet` the number of its packet.
+        `counter` is the position of the current word, and `packet` the number of its packet.
         """
         return self.shape.packet_table.row_address(
             counter.chunk, self._root_or_number(packet), self._current_form
@@ -340,11 +353,13 @@ class Unloader(Engine):
     def _request_word(
         self, m: Module, advance: Value, counter: WordPosition, packet: Value
     ) -> Value:
-        """Address the ROM in cycle 0, and drive bank and address of the memories in cycle 2.
+        """Add the first stages of a read: look up the location of a word, and address the memories.
 
-        Return the word's row in the packet table, valid in cycle 1. The cycles are those of the
-        module docstring. `counter` is the position of the word, and `packet` the number of its
-        packet. The pipeline moves in cycles in which `advance` is high.
+        In cycle 0 of a word the ROM of the packet table is addressed. In cycle 1 the ROM outputs
+        the row with the location of the word's block, which the method returns. In cycle 2
+        registers drive bank (number of the memory) and address. `counter` is the position of the
+        word, and `packet` the number of its packet. The pipeline moves in cycles in which `advance`
+        is high.
         """
         shape, table = self.shape, self.shape.packet_table
         address = self._row_address(counter, packet)
@@ -379,10 +394,11 @@ class Unloader(Engine):
         return row
 
     def _current_row(self, m: Module, advance: Value) -> Value:
-        """Return the row of the word in stage ``sought``, held while the receiver stalls.
+        """Return the ROM row that locates the word in stage ``sought``, also during a stall.
 
-        The ROM has no enable, so its output is valid only in the first cycle of a stall. `advance`
-        is high in each cycle in which the pipeline moves.
+        While the receiver stalls, the pipeline stands still, but the ROM goes on: its output is
+        valid in the first cycle of a stall only. A register therefore holds the row. `advance` is
+        high in each cycle in which the pipeline moves.
         """
         if not self.shape.packet_table.rom_bits:
             return Const(0, 0)
@@ -400,12 +416,13 @@ class Unloader(Engine):
         return Mux(fresh, row, held)
 
     def _advance_run(self, m: Module, finishes: Value, goes_on: Value, rests: Value) -> None:
-        """Add the logic that goes from one run to the next.
+        """Add the registers that decide which run is unloaded, and when the next one follows.
 
         A run is *complete* from its end until its last word enters the pipeline; the unloader works
-        only on complete runs. A dropped run, or one without packets for this node, is skipped when
-        the pipeline is empty (`rests` is high). `finishes` is high if the current word is the last
-        of its run, and `goes_on` if the pipeline moves.
+        only on complete runs. A run without words for this node is skipped when the pipeline is
+        empty (`rests` is high): a run that was dropped because of a fault, or that has no packets
+        for the node. `finishes` is high if the current word is the last of its run, and `goes_on`
+        if the pipeline moves.
         """
         there, skips, sections = self._there, self._skips, self._sections
         ends, clear, empty = map(self.input_value, ("run_ends", "clear", "run_empty"))

@@ -26,7 +26,7 @@ __all__ = ["WordPosition", "WordShape", "add_clear", "add_word_counter", "regist
 
 
 def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
-    """Return a register that only `add_clear` resets.
+    """Return a register of a loader or unloader; only `add_clear` resets it, not the clock domain.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def make_register(bits: int = 1, *, name: str, init: int = 0) -> Signal:
 
 
 def register_outputs(leaf: Leaf, *names: str) -> None:
-    """Turn outputs of a module into registers that only `add_clear` resets.
+    """Replace outputs of a module by registers, which only `add_clear` resets.
 
     `leaf` is the module, and `names` are the outputs; names that it lacks are ignored.
     """
@@ -60,12 +60,14 @@ def add_clear(m: Module, clear: Value, *registers: Signal) -> None:
     m : Module
         The module of the registers.
     clear : Value
-        High in the cycle before the registers have their initial values.
+        Reset signal; in the cycle after it is high, the registers have their initial values.
     registers : Signal
         Registers made by `make_register`.
 
     Examples
     --------
+    The register is assigned in the clock domain ``sync``.
+
     >>> from amaranth.hdl import Fragment
     >>> m, begun = Module(), make_register(name="begun")
     >>> add_clear(m, Signal(), begun)
@@ -89,7 +91,8 @@ def add_counter(
     m : Module
         The module of the counter.
     up, down : Value
-        High to increase, or to decrease, the count with the next edge; both leave it unchanged.
+        High to increase, or to decrease, the count with the next edge. If both are high, the count
+        is unchanged.
     clear : Value
         High to reset the count with the next edge.
     name : str
@@ -102,6 +105,8 @@ def add_counter(
 
     Examples
     --------
+    Both results have two bits.
+
     >>> from amaranth.hdl import Fragment
     >>> m = Module()
     >>> up, down, clear = Signal(), Signal(), Signal()
@@ -122,7 +127,7 @@ def add_counter(
 
 @dataclass(frozen=True)
 class WordShape:
-    """The division of the words of a packet into chunks.
+    """The division of the words of a packet into chunks, and the addresses of the words of a chunk.
 
     Parameters
     ----------
@@ -163,13 +168,18 @@ class WordShape:
 
     @property
     def divisor_bits(self) -> int | None:
-        """Number of low bits of a word number that are the remainder of the division into chunks.
+        """Number of low bits in a word number that are the remainder when it is divided; or None.
 
-        The divisor is the number of chunks if `in_turn` is True, else the number of words of a
-        chunk. The result is None if a packet has one chunk, or if the divisor is no power of two.
+        The number of a word in its packet is divided to find its chunk, and its number in the
+        chunk. With a power of two as divisor, the remainder is the low bits of the number. The
+        divisor is the number of chunks if `in_turn` is True, else the number of words of a chunk.
+        The result is None if a packet has one chunk, or if the divisor is no power of two.
 
         Examples
         --------
+        With chunks of 8 words, the 3 low bits of a word number are the number of the word in its
+        chunk. With other numbers of chunks in different forms, there are no such bits.
+
         >>> WordShape(16, chunks=(2,), block=8).divisor_bits
         3
         >>> WordShape(16, chunks=(2, 3), block=8).divisor_bits is None
@@ -209,9 +219,9 @@ def add_word_counter(
 ) -> WordPosition:  # fmt: skip
     """Add counters for the words of packets, and return the position of the current word.
 
-    The chunk of a word, and its distance from the first address of the chunk, are the results of a
-    division of the word number. If the divisor is a power of two, they are bits of the number.
-    Otherwise they have counters of their own.
+    The chunk of a word, and its distance from the first address of the chunk, are quotient and
+    remainder of a division of the word number. If the divisor is a power of two, they are bits of
+    the number. Otherwise they have counters of their own.
 
     Parameters
     ----------
@@ -253,10 +263,11 @@ def add_word_counter(
 
 
 def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
-    """Return the chunk of a word, and its distance from the first address of the chunk.
+    """Return signals with the chunk of a word, and its distance from the chunk's first address.
 
-    `index` is the number of the word in its packet. Its `bits` low bits are one result, and the
-    other bits the other one. `shape` is the division of packets into chunks.
+    `index` is the number of the word in its packet. Its `bits` low bits, and its other bits, are
+    the number of the chunk and the number of the word in the chunk. `shape`, the division of
+    packets into chunks, says which is which.
     """
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
@@ -267,12 +278,12 @@ def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Val
 def _count_chunks(
     m: Module, shape: WordShape, form: Value, last: Value, *, beat: Value, restart: Value
 ) -> tuple[Signal, Signal]:
-    """Add two counters, and return their registers: chunk, and distance, of the current word.
+    """Add two counters: the chunk of the current word, and its distance; return their registers.
 
-    The distance is that of the word from the first address of its chunk. Both counters advance if
-    `beat` is high, and return to 0 if `restart` is high as well. `last` is the number of the last
-    chunk of a packet. `shape` is the division of packets into chunks, and `form` the form of the
-    packet, which decides the distance of consecutive words.
+    The distance is that of the word from the first address of its chunk. In a cycle in which `beat`
+    is high, both counters go on to the next word, or to 0 if `restart` is high as well. `last` is
+    the number of the last chunk of a packet. `shape` is the division of packets into chunks, and
+    `form` the form of the packet, which decides the distance of consecutive words.
     """
     chunk = make_register(shape.chunk_bits, name="chunk")
     within = make_register(shape.offset_bits, name="within_chunk")

@@ -30,12 +30,12 @@ MOST_PACKETS = 2**16
 
 
 def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return a spanning tree from node 0, of depth 2^n - 1.
+    """Return a spanning tree out of node 0, of depth 2^n - 1 on the arrowhead torus of order n.
 
     Parameters
     ----------
     index : int
-        0: the tree along N, SW, SE; 1: its image under negation, along S, NE, NW.
+        0 for the tree along the directions N, SW and SE; 1 for its mirror image along S, NE and NW.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 def _tree_count(options: Options) -> int:
-    """Return the number of trees over which the broadcast with `options` sends."""
+    """Return the number of spanning trees over which a broadcast with `options` sends."""
     return options.trees or (options.ports or 6) // 3
 
 
@@ -76,10 +76,10 @@ def _packet_stride(options: Options, packets: int) -> int:
 
 
 def step_count(order: int, options: Options, packets: int = 1) -> int:
-    """Return the number of steps of the broadcast.
+    """Return the number of steps of a broadcast over spanning trees of an arrowhead torus.
 
-    With a latency of 1 and P packets in each tree these are 2^n - 1 + P - 1 in full duplex, and 2^n
-    - 1 + 2 (P - 1) in half duplex over two trees.
+    With a latency of 1 and P packets in each tree, the number is 2^n - 1 + P - 1 in full duplex,
+    and 2^n - 1 + 2 (P - 1) in half duplex over two trees.
 
     Parameters
     ----------
@@ -156,7 +156,8 @@ def _packet_count(order: int, options: Options) -> int:
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if isinstance(topology, Torus):
         return spanning_trees.unsupported_reason(topology, collective, options)
@@ -180,14 +181,20 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
-    """Plan `collective` with `options` on an arrowhead or on a torus."""
+    """Plan a broadcast over spanning trees on an arrowhead torus or a torus; or an all-reduce.
+
+    The all-reduce is for a torus. See `plan_arrowhead`, and `plan` in `oblivious.spanning_trees`.
+    """
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
     return spanning_trees.plan(topology, collective, options)
 
 
 def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast over one tree (Proposition 5), two (Lemma 6), or pipelined (Corollary 8).
+    """Plan a broadcast on an arrowhead torus, over one spanning tree or two, in one packet or more.
+
+    See Proposition 5 of the paper for one tree, Lemma 6 for two, and Corollary 8 for several
+    packets, which follow each other down a tree.
 
     Parameters
     ----------
@@ -211,6 +218,8 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
 
     Examples
     --------
+    On 64 nodes (order 3), a message takes 7 steps, and 3 more if it is cut into four packets:
+
     >>> import torusfabric as tf
     >>> arrowhead, broadcast = tf.parse_topology("arrowhead:3"), tf.parse_collective("broadcast")
     >>> SPANNING_TREE(arrowhead, broadcast).round_count

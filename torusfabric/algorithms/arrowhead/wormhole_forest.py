@@ -1,5 +1,7 @@
 """Circuit-switched broadcast on the arrowhead torus, over forests.
 
+In each round, every node that has the message sends it along straight paths, by three or six ports.
+
 Rules of the model:
 
 * circuit switching: in a round a message travels along a path of links that is held for that round;
@@ -23,7 +25,8 @@ __all__ = ["WORMHOLE_FOREST"]
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Arrowhead):
         return "an arrowhead torus"
@@ -36,7 +39,11 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast over the forests of Lemma 1, or the two forests of Lemma 3.
+    """Plan a circuit-switched broadcast on an arrowhead torus, in n rounds for 4^n nodes.
+
+    In each round, every node that has the message sends it straight along three ports. With six
+    ports, half of the message goes over each three. (Forests of Lemma 1, or the two forests of
+    Lemma 3.)
 
     Parameters
     ----------
@@ -57,6 +64,8 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
 
     Examples
     --------
+    On 64 nodes (order 3), the paths of the three rounds have 4, 2 and 1 hops:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> schedule = WORMHOLE_FOREST(parse_topology("arrowhead:3"), parse_collective("broadcast"))
@@ -80,10 +89,11 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
 
 
 def _forest_round(topology: Arrowhead, root: int, ports: int, p: int) -> Transfers:
-    """Return round p, in which every informed node sends 2^(n-p) hops straight.
+    """Return round p, in which every node that has the message sends it over 2^(n-p) hops.
 
-    The first half of the message uses ports N, SW and SE. `root` is the root of the broadcast. With
-    6 `ports`, the second half uses the others.
+    The paths are straight. The first half of the message uses the ports N, SW and SE; with 6
+    `ports`, the second half uses the others. `root` is the root of the broadcast, and n the order
+    of the arrowhead.
     """
     left = topology.order - p
     informed = np.arange(4 ** (p - 1)) * 4 ** (left + 1)

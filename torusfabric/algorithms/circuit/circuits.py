@@ -46,7 +46,9 @@ Run: TypeAlias = tuple[int, np.ndarray | int]
 
 
 class LevelGrid:
-    """Levels on each axis of a torus.
+    """Some coordinates on each axis of a torus, called levels and numbered from 0.
+
+    Paths can then be given in level numbers, and a step may stand for many links.
 
     Parameters
     ----------
@@ -56,8 +58,8 @@ class LevelGrid:
         The coordinates of the levels of each axis, in ascending order. Equal coordinates may follow
         each other. By default every coordinate is a level.
     without : collection of int
-        Axes on which the plane of nodes with coordinate 1 is left out. On these axes `levels`
-        number the remaining coordinates.
+        Axes on which the plane of nodes with coordinate 1 is left out. On these axes `levels` refer
+        to the remaining coordinates, numbered without a gap.
     """
 
     def __init__(
@@ -72,25 +74,27 @@ class LevelGrid:
 
     @property
     def level_counts(self) -> list[int]:
-        """The number of levels of the grid on each axis."""
+        """The number of levels (numbered coordinates) of the grid on each axis."""
         return [len(axis) for axis in self.levels]
 
     def with_levels(self, axis: int, levels: Sequence[int] | np.ndarray) -> "LevelGrid":
-        """Return a grid with the levels `levels` on `axis`, and the same levels on other axes."""
+        """Return a grid with the coordinates `levels` on `axis`, and no other change."""
         changed = [levels if a == axis else own for a, own in enumerate(self.levels)]
         return LevelGrid(self.sides, changed, self.without)
 
     def gap_lengths(self, axis: int) -> np.ndarray:
-        """Return the number of hops from each level of an axis to the next one.
+        """Return the number of hops from each level of an axis to the next one, around the torus.
 
-        Nodes that are left out are not counted.
+        A level is a numbered coordinate. The last entry leads from the last level to the first.
+        Nodes of a plane that is left out are not counted.
         """
         return np.diff(self.levels[axis], append=self.levels[axis][0] + self.spans[axis])
 
     def coordinates_of_levels(self, axis: int, numbers: np.ndarray) -> np.ndarray:
-        """Return the coordinates on `axis` of the levels with the given `numbers`.
+        """Return the coordinates on `axis` that belong to the level numbers `numbers`.
 
-        Numbers beyond the last level, or below 0, continue around the torus.
+        Numbers continue around the torus: with n levels, number n is level 0, with a coordinate
+        that is larger by the side.
         """
         laps, numbers = np.divmod(numbers, len(self.levels[axis]))
         found = self.levels[axis][numbers]
@@ -100,14 +104,16 @@ class LevelGrid:
     def node_coordinates(self, index: np.ndarray) -> np.ndarray:
         """Return the coordinates of nodes that are given by their level numbers `index`.
 
-        Both arrays have the shape (axes, nodes).
+        A level is a numbered coordinate of the grid. Both arrays have the shape (axes, nodes).
         """
         found = [self.coordinates_of_levels(axis, numbers) for axis, numbers in enumerate(index)]
         return np.asarray(np.stack(found) % np.array(self.sides)[:, None])
 
 
 class CircuitRounds:
-    """The rounds of a broadcast from node 0 while they are built.
+    """A circuit-switched broadcast from node 0 while it is planned round by round.
+
+    `informed` is True for each node that has the message.
 
     A message is left out if its target is already informed, also by an earlier message of the same
     round.
@@ -121,14 +127,15 @@ class CircuitRounds:
         self.pending: list[tuple[np.ndarray, list[tuple[int, np.ndarray]]]] = []
 
     def send_from_nodes(self, start: np.ndarray, runs: Sequence[Run]) -> None:
-        """Add a message from each of some nodes to the present round.
+        """Add a message from each of some nodes to the present round, on paths of the same shape.
 
         Parameters
         ----------
         start : ndarray of int, shape (axes, nodes)
             Coordinates of the senders.
         runs : list of (int, ndarray of int or int)
-            The path: the axis and the signed number of hops of each straight part.
+            The straight parts of the paths, in order: the axis, and the signed number of hops, one
+            for all nodes or one for each.
         """
         count = start.shape[1]
         signed = [(axis, np.broadcast_to(np.asarray(hops), count)) for axis, hops in runs]
@@ -143,7 +150,9 @@ class CircuitRounds:
             self.pending.append((source[keep], [(axis, hops[keep]) for axis, hops in signed]))
 
     def send_between_levels(self, grid: LevelGrid, index: np.ndarray, runs: Sequence[Run]) -> None:
-        """Add messages to the present round, with senders and paths in level numbers of a grid.
+        """Add messages to the present round, with senders and paths given in level numbers.
+
+        A level is a numbered coordinate of a grid.
 
         Parameters
         ----------
@@ -185,14 +194,15 @@ class CircuitRounds:
 def translate_rounds(
     topology: CayleyGraph, root: int, rounds: Iterable[Transfers]
 ) -> tuple[Transfers, ...]:
-    """Return rounds of a broadcast from node 0, translated so that `root` sends."""
+    """Return the rounds of a broadcast from node 0, translated so that it starts at `root`."""
     return tuple(replace(t, source=topology.add(t.source, root)) for t in rounds)
 
 
 def _hop_table(runs: Sequence[tuple[int, np.ndarray]], count: int) -> np.ndarray:
-    """Return the out-ports along `count` paths, an int8 array of shape (paths, longest path).
+    """Return the out-port at each hop of `count` paths, an array of shape (paths, longest path).
 
-    Entries past the end of a path are -1. `runs` are pairs (axis, signed numbers of hops).
+    `runs` are the straight parts of the paths: pairs of an axis and the signed number of hops of
+    each path. Entries past the end of a path are -1.
     """
     total = sum((np.abs(hops) for _, hops in runs), np.zeros(count, int))
     column = np.arange(max(int(total.max()), 1))
@@ -216,10 +226,11 @@ def ceil_log(number: int | Fraction, alpha: int) -> int:
 
 
 def piece_sizes(length: int, alpha: int) -> list[int]:
-    """Return the numbers of items of the alpha + 1 pieces of a segment, from first to last.
+    """Return the sizes of the alpha + 1 pieces into which a line of `length` items is cut.
 
-    `length` is the number of items of the segment. `alpha` is the number of messages that a node
-    may send in a round.
+    The sizes are as equal as possible, and the larger ones are nearest the middle: [2, 3, 2] for 7
+    items and an `alpha` of 2. `alpha` is the number of messages that a node may send in a round; an
+    item is a node, or a set of nodes.
     """
     size, rest = divmod(length, alpha + 1)
     nearest = sorted(range(alpha + 1), key=lambda piece: abs(piece - alpha // 2))
@@ -228,12 +239,15 @@ def piece_sizes(length: int, alpha: int) -> list[int]:
 
 @cache
 def anchor_position(length: int, alpha: int) -> int:
-    """Return the index of the informed item of a segment.
+    """Return the index of the item from which a broadcast along a line starts, near its middle.
+
+    In each round, the item sends to the like items of all other pieces of the line, see
+    `piece_sizes`.
 
     Parameters
     ----------
     length : int
-        Number of items of the segment.
+        Number of items of the line; an item is a node, or a set of nodes.
     alpha : int
         Number of messages that a node may send in a round.
     """
@@ -244,21 +258,23 @@ def anchor_position(length: int, alpha: int) -> int:
 
 
 def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, np.ndarray]]]:
-    """Return the messages that inform a segment from its anchor, round by round.
+    """Return the messages of a broadcast along a line, from the item at `anchor_position`.
+
+    An item is a node or a set of nodes; it is informed once it has the message.
 
     Parameters
     ----------
     length : int
-        Number of items; the item at `anchor_position` is informed.
+        Number of items of the line.
     alpha : int
         Number of items to which an informed item may send in a round.
 
     Returns
     -------
     list of dict
-        For each round ``{rank: (items, offsets)}``: each of ``items`` sends over the signed
-        distance in ``offsets``. A message of rank i passes i nearer targets on its side of the
-        sender. Messages of both sides are in the same arrays, so a sender occurs there up to twice.
+        For each round ``{rank: (items, offsets)}``: ``items[k]`` sends to the item at the signed
+        distance ``offsets[k]``. The rank of a message is the number of receivers between its sender
+        and its own receiver. A sender occurs up to twice in an array, once for each side.
     """
     segments, rounds = [(0, length)], []
     while max(size for _, size in segments) > 1:
@@ -280,14 +296,15 @@ def segment_rounds(length: int, alpha: int) -> list[dict[int, tuple[np.ndarray, 
 
 
 def inform_square_grid(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Inform all levels of a grid with k axes of n levels each, in k clog n rounds.
+    """Add the rounds of a broadcast that informs all levels of a square grid.
 
-    Here clog n is ceil(log_(alpha + 1) n), see `ceil_log`.
+    A level is a numbered coordinate of the grid. With k axes of n levels each, there are k
+    ceil(log_(alpha + 1) n) rounds.
 
     Parameters
     ----------
     circuits : CircuitRounds
-        The rounds so far, which are extended; node 0 is informed.
+        The rounds so far, to which those of the broadcast are added; only node 0 has the message.
     grid : LevelGrid
         A grid with the same number of levels on each axis.
     alpha : int
@@ -304,7 +321,12 @@ def inform_square_grid(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> 
 def inform_diagonals(
     circuits: CircuitRounds, grid: LevelGrid, alpha: int, stage: int, stride: int = 1
 ) -> None:
-    """Add the rounds of stage 1 to k of a broadcast from diagonal to diagonal.
+    """Add the rounds of one stage, from 1 to k, of a broadcast from diagonal to diagonal.
+
+    Stage s < k starts from the nodes whose level numbers on the first s axes have the sum 0, and
+    are 0 on all other axes; it ends with the like set for s + 1 axes. Stage k informs all nodes,
+    one diagonal (nodes with an equal sum of level numbers) after another. A level is a numbered
+    coordinate.
 
     Parameters
     ----------
@@ -317,12 +339,12 @@ def inform_diagonals(
     stage : int
         The stage, from 1 to k.
     stride : int
-        In the last stage, inform every ``stride``-th diagonal only.
+        In the last stage, every ``stride``-th diagonal is informed, the others are not.
 
     Notes
     -----
-    Take a message of rank i on its side, to a node whose level is higher by d. In stage s < k its
-    path is:
+    The rank i of a message is the number of nearer receivers on the same side of its sender. Let d
+    be the difference of the level numbers of receiver and sender. In stage s < k the path is:
 
     - i = 0: d along axis s, then -d along axis 0;
     - i = 1 .. s: -d along axis i - 1, then d along s;
@@ -342,11 +364,12 @@ def inform_diagonals(
 
 
 def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -> np.ndarray:
-    """Return the level numbers of all nodes of some items, see the module docstring.
+    """Return the level numbers of all nodes that belong to some items of a stage of the broadcast.
 
-    `stage` is the stage of the broadcast. The torus has `dimensions` axes with `side` levels each.
-    `levels` has the level number that tells the items of the stage apart. The result has the shape
-    (axes, items * nodes of an item).
+    An item is a set of nodes that are informed together: in the last stage a diagonal, else the
+    nodes with equal number on axis `stage`. `levels` has this number, or the sum that tells
+    diagonals apart, for each item. The torus has `dimensions` axes with `side` levels each. The
+    result has the shape (axes, items * nodes of an item).
     """
     free = np.indices((side,) * (stage - 1)).reshape(stage - 1, side ** (stage - 1))
     free, level = np.tile(free, len(levels)), np.repeat(levels, side ** (stage - 1))
@@ -360,10 +383,11 @@ def _sender_levels(dimensions: int, side: int, stage: int, levels: np.ndarray) -
 
 
 def _path_runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> list[Run]:
-    """Return the path of a message by its rank on its side of the sender, see `inform_diagonals`.
+    """Return the path of a message as straight parts (axis, signed hops), see `inform_diagonals`.
 
-    `steps` has for each sender the links by which the target's level differs. `dimensions` is the
-    number of axes, and `stage` the stage of the broadcast.
+    The rank of the message is the number of nearer receivers on the same side of its sender.
+    `steps` has, for each sender, the difference of the level numbers. `dimensions` is the number of
+    axes, and `stage` the stage of the broadcast.
     """
     if stage == dimensions:
         return [(rank, steps)]
@@ -376,10 +400,11 @@ def _path_runs(dimensions: int, stage: int, rank: int, steps: np.ndarray) -> lis
 
 
 def inform_axis_by_axis(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Inform all levels of a grid one axis after another, with one or two messages a node.
+    """Add the rounds of a broadcast that informs all levels of a grid, one axis after another.
 
-    With n_i levels on axis i this takes the sum of ceil(log_(alpha + 1) n_i) rounds (Wang, Tseng,
-    Ni and Sheu 2001, section 3.2.3).
+    A level is a numbered coordinate of the grid. A node sends one or two messages in a round. With
+    n_i levels on axis i there are ceil(log_(alpha + 1) n_i) rounds for this axis (Wang, Tseng, Ni
+    and Sheu 2001, section 3.2.3).
 
     Parameters
     ----------
@@ -388,7 +413,7 @@ def inform_axis_by_axis(circuits: CircuitRounds, grid: LevelGrid, alpha: int) ->
     grid : LevelGrid
         The levels to inform.
     alpha : int
-        Number of messages that a node may send in a round.
+        Number of messages that a node may send in a round, 1 or 2.
     """
     for axis, count in enumerate(grid.level_counts):
         done = np.indices(grid.level_counts[:axis]).reshape(

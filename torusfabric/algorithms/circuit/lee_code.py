@@ -80,7 +80,7 @@ def lee_code_allgather(
     collective : Collective
         The all-gather.
     options : Options
-        ``large`` delivers by pieces: more rounds, shorter messages.
+        With ``large``, nodes deliver their data in pieces: more rounds with shorter messages.
 
     Returns
     -------
@@ -102,6 +102,8 @@ def lee_code_allgather(
 
     Examples
     --------
+    On 7x7x7 there are four rounds, or five with shorter messages:
+
     >>> from torusfabric.algorithms import Options, find_algorithm
     >>> import torusfabric as tf
     >>> torus, allgather = tf.parse_topology("7x7x7"), tf.parse_collective("allgather")
@@ -117,14 +119,16 @@ def lee_code_allgather(
 
 
 def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = False) -> Quotient:
-    """Return the schedule by labels: the actions of a node depend on l(x) mod 7^i alone.
+    """Return the all-gather in a form in which nodes with the same label do the same.
+
+    The label of node (x1, x2, x3) is x1 + 2 x2 + 3 x3 modulo the side of the torus, 7^i.
 
     Parameters
     ----------
     collective : Collective
         The all-gather.
     large : bool
-        True to deliver by pieces.
+        True for more rounds with shorter messages, in which nodes deliver their data in pieces.
     """
     i = cube_exponent(topology)
     assert i is not None, "the torus fits"
@@ -144,21 +148,24 @@ def lee_code_quotient(topology: Torus, collective: Collective, *, large: bool = 
 
 
 def port_weights() -> np.ndarray:
-    """Return the change of l(x) along each port: 1, -1, 2, -2, 3, -3."""
+    """Return the change of l(x) = x1 + 2 x2 + 3 x3 along each port: [1, -1, 2, -2, 3, -3]."""
     return np.asarray(np.repeat(WEIGHTS, 2) * np.tile([1, -1], 3))
 
 
 def label_colours(labels: np.ndarray, j: int) -> np.ndarray:
-    """Return colour_j of `labels` that are 0 mod 7^(j-1): digit j - 1 to base 7, from 0 to 6.
+    """Return the colours of nodes at depth j: digit j - 1 of their labels to base 7, from 0 to 6.
 
-    Nodes of colour 0 are those of P_j. Each neighbour of such a node, at 7^(j-1) hops, has a colour
-    of its own.
+    The label of a node is x1 + 2 x2 + 3 x3; `labels` must be multiples of 7^(j-1). Nodes of colour
+    0 are code nodes at this depth. The nodes at 7^(j-1) hops from a code node have the six other
+    colours.
     """
     return np.asarray(labels // 7 ** (j - 1) % 7)
 
 
 def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]:
-    """Return the rounds that bring all data together on P_1, P_2, .. P_i.
+    """Return the rounds that bring all data together on fewer and fewer nodes.
+
+    After round j the data are at the nodes whose label x1 + 2 x2 + 3 x3 is a multiple of 7^j.
 
     Parameters
     ----------
@@ -168,10 +175,10 @@ def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]
     Returns
     -------
     gather : list of ndarray of int, shape (7^i, 3)
-        ``gather[j][label]`` is the displacement, after j rounds, of the data of an origin with that
-        label.
+        ``gather[j][label]`` is the offset, along the three axes, from an origin with this label to
+        the node that has its data after j rounds.
     steps : list of QuotientRound
-        The rounds.
+        The rounds, in order.
     """
     gather, steps = [np.zeros((7**i, 3), int)], []
     for j in range(1, i + 1):
@@ -191,7 +198,10 @@ def concentration_rounds(i: int) -> tuple[list[np.ndarray], list[QuotientRound]]
 
 
 def path_runs(path: Path, dilation: int) -> tuple[tuple[int, int], ...]:
-    """Return a path as pairs (out-port, number of hops), each hop repeated `dilation` times."""
+    """Return a path as pairs (out-port, number of hops), with each hop repeated `dilation` times.
+
+    `path` has pairs (axis, signed number of hops).
+    """
     return tuple((2 * axis + (hops < 0), abs(hops) * dilation) for axis, hops in path)
 
 
@@ -201,9 +211,11 @@ def with_negated_paths(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def spread_round(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
-    """Return the round in which every node of P_j sends all it holds along six paths.
+    """Return the round in which every code node sends all data that it has along six paths.
 
-    These are `paths` and their negatives, dilated by 7^(j-1). The sides of the torus are 7^i.
+    Code nodes at depth j are those whose label x1 + 2 x2 + 3 x3 is a multiple of 7^j. The six paths
+    are `paths` and their negatives, with each hop repeated 7^(j-1) times. The sides of the torus
+    are 7^i.
     """
     senders = np.arange(0, 7**i, 7**j)
     runs = [path_runs(path, 7 ** (j - 1)) for path in with_negated_paths(paths)]
@@ -211,21 +223,23 @@ def spread_round(i: int, j: int, paths: tuple[Path, ...]) -> QuotientRound:
 
 
 def delivery_round(i: int, j: int) -> QuotientRound:
-    """Return the round in which every node of P_j sends all that it holds by each port.
+    """Return the round in which every code node sends all data that it has by each of its ports.
 
-    The paths have 7^(j-1) hops. The sides of the torus are 7^i.
+    Code nodes at depth j are those whose label x1 + 2 x2 + 3 x3 is a multiple of 7^j. The paths are
+    straight, with 7^(j-1) hops. The sides of the torus are 7^i.
     """
     senders = np.arange(0, 7**i, 7**j)
     return QuotientRound(tuple(Send(senders, ((port, 7 ** (j - 1)),)) for port in range(6)))
 
 
 def piece_delivery_rounds(i: int, j: int, gather: np.ndarray) -> list[QuotientRound]:
-    """Return the two rounds that deliver by pieces.
+    """Return the two rounds in which code nodes deliver their data in pieces.
 
-    First every node of P_j sends each of its neighbours a piece, then all nodes send their piece to
-    all neighbours. The piece of a block is the colour at depth j of the position of the block after
-    j - 1 rounds. `gather` is the entry for j - 1 of the result `gather` of `concentration_rounds`.
-    The sides of the torus are 7^i.
+    First every code node at depth j sends a piece to each node at 7^(j-1) hops. Then these nodes,
+    and the code nodes, send their piece to all nodes at this distance. The piece of a block is the
+    colour (see `label_colours`) of the node at which the block was after j - 1 rounds of
+    concentration. `gather` is the entry j - 1 of the result `gather` of `concentration_rounds`. The
+    sides of the torus are 7^i.
     """
     labels = np.arange(7**i)
     pieces = label_colours((labels + gather @ WEIGHTS) % 7**i, j)
@@ -255,8 +269,9 @@ DOUBLING_PATHS: tuple[Path, ...] = (((0, 1),), ((1, 1),), ((0, -1), (1, -1)))
 def fitting_levels(topology: Topology) -> tuple[int, bool] | None:
     """Return the number p of levels of a broadcast on a torus, and True if its sides are even.
 
-    A level is a sequence of rounds, see the module docstring. The result is None if this broadcast
-    does not exist on the topology.
+    A level is a sequence of rounds that multiplies the informed nodes of each axis by 5 or 7. The
+    sides are 5^p or 2 5^p in two dimensions, and 7^p in three. The result is None for any other
+    topology.
     """
     if not isinstance(topology, Torus) or len(topology.sides) not in LEVEL_PATHS:
         return None
@@ -285,7 +300,7 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
     Notes
     -----
-    The number of rounds is ceil(log_(2k + 1) N), which is a lower bound.
+    With N nodes and k axes, the number of rounds is ceil(log_(2k + 1) N), which is a lower bound.
 
     References
     ----------
@@ -314,9 +329,10 @@ def lee_code_broadcast(topology: Torus, collective: Collective, options: Options
 
 
 def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
-    """Return a pair (dilation, paths) for each round of a broadcast.
+    """Return the paths of each round of a broadcast, as a pair (dilation, paths).
 
-    All informed nodes send along these paths, with each hop repeated ``dilation`` times.
+    In the round, all informed nodes send along these paths, with each hop repeated ``dilation``
+    times. A path has pairs (axis, signed number of hops).
     """
     fit = fitting_levels(topology)
     assert fit is not None, "the torus fits"
@@ -333,12 +349,12 @@ def paths_of_rounds(topology: Torus) -> list[tuple[int, tuple[Path, ...]]]:
 def send_round(
     topology: Topology, informed: np.ndarray, paths: Sequence[Path], dilation: int
 ) -> Transfers:
-    """Return a round in which all informed nodes send along the same dilated paths.
+    """Return a round in which all informed nodes send along paths of the same shape.
 
     Parameters
     ----------
     informed : ndarray of int
-        The informed nodes.
+        The nodes that have the message.
     paths : sequence of Path
         The paths, as runs (axis, signed number of hops).
     dilation : int
@@ -354,7 +370,8 @@ def send_round(
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if collective.from_each and collective.to_all:
         if cube_exponent(topology) is None:
@@ -367,10 +384,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective that fits with `options`.
-
-    See `lee_code_allgather` and `lee_code_broadcast`.
-    """
+    """Plan an all-gather by `lee_code_allgather`, or a broadcast by `lee_code_broadcast`."""
     if collective.from_each:
         return lee_code_allgather(topology, collective, options)
     return lee_code_broadcast(topology, collective, options)

@@ -36,9 +36,9 @@ __all__ = ["MAX_FLOW", "FlowNetwork", "Repulsion", "max_flow_to_targets", "follo
 
 
 class FlowNetwork:
-    """The arcs of a topology that lead to another node, for the computation of flows.
+    """A topology as a flow network: its arcs, the source (number N) and the sink (number N + 1).
 
-    To the nodes a source and a sink are added, see `capacity_matrix`.
+    Arcs from a node to itself are left out.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -48,9 +48,10 @@ class FlowNetwork:
         self.source, self.sink = self.nodes, self.nodes + 1
 
     def capacity_matrix(self, supply: np.ndarray, demand: np.ndarray) -> csr_array:
-        """Return the matrix of capacities of a flow network.
+        """Return the capacities of the flow network, a matrix of shape (N + 2, N + 2).
 
-        Its vertices are the nodes, a source that supplies units, and a sink that takes them.
+        The vertices are the N nodes, a source that supplies units, and a sink that takes them. Each
+        arc carries one unit.
 
         Parameters
         ----------
@@ -102,13 +103,14 @@ def decompose_flow(network: FlowNetwork, flow: csr_array) -> Transfers:
 def follow_unit(ahead: list[list[int]], node: int, sink: int) -> list[int]:
     """Return the path of one unit of flow from a node, without cycles, and remove the unit.
 
-    The sink has the largest number. It is therefore the last of a node's sorted heads and the first
-    one taken: a new node keeps the first unit that arrives.
+    The sink has the largest number. So it is the last in the sorted list of a node, and is taken
+    first: a new node keeps the first unit that arrives.
 
     Parameters
     ----------
     ahead : list of list of int
-        For each node, the head of each remaining unit of flow that leaves it, in ascending order.
+        For each node, the next node of each remaining unit of flow that leaves it, in ascending
+        order.
     node : int
         The node at which the path starts.
     sink : int
@@ -134,14 +136,16 @@ NOISE = 0.1
 def search_rounds(
     network: FlowNetwork, informed: np.ndarray, ports: int, seed: int = 0
 ) -> list[Transfers]:
-    """Return the rounds of the first try that meets the lower bound, or the fewest of all tries.
+    """Plan a broadcast in as few rounds as a search finds.
+
+    The search is tried several times, until the number of rounds meets the lower bound.
 
     Parameters
     ----------
     network : FlowNetwork
         The arcs of the topology.
     informed : ndarray of bool, shape (nodes,)
-        True for the nodes that are informed at first.
+        True for the nodes that have the message at first.
     ports : int
         alpha, the messages that a node may send in a round.
     seed : int
@@ -168,18 +172,18 @@ def try_search(
     random: np.random.Generator | None,
     limit: int,
 ) -> list[Transfers] | None:
-    """Return the rounds of one try, or None as soon as it cannot finish within `limit` rounds.
+    """Plan a broadcast once; return None as soon as it cannot end within `limit` rounds.
 
     Parameters
     ----------
     network : FlowNetwork
         The arcs of the topology.
     informed : ndarray of bool, shape (nodes,)
-        True for the nodes that are informed at first.
+        True for the nodes that have the message at first.
     ports : int
         alpha, the messages that a node may send in a round.
     random : numpy Generator or None
-        Source of random changes of the repulsion; None for no changes.
+        Source of random changes in the choice of targets; None for no changes.
     limit : int
         The most rounds.
     """
@@ -203,14 +207,16 @@ def try_search(
 def max_flow_to_targets(
     network: FlowNetwork, informed: np.ndarray, ports: int, repulsion: Repulsion
 ) -> csr_array:
-    """Return a maximum flow from informed to uninformed nodes that serves chosen targets first.
+    """Return a maximum flow from nodes with the message to nodes without it.
+
+    Nodes that are far from all others are chosen as targets, and served first.
 
     Parameters
     ----------
     network : FlowNetwork
         The arcs of the topology.
     informed : ndarray of bool, shape (nodes,)
-        True for the nodes that are informed.
+        True for the nodes that have the message.
     ports : int
         alpha, the messages that a node may send in a round.
     repulsion : Repulsion
@@ -242,7 +248,10 @@ def max_flow_to_targets(
 
 
 class Repulsion:
-    """A penalty of each node as a target: the nearer to informed nodes, the higher.
+    """The choice of targets: the nodes to which the next round sends, far from informed nodes.
+
+    Informed nodes have the message. Each node has a penalty, which is higher the nearer informed
+    nodes and other targets are.
 
     Parameters
     ----------
@@ -261,17 +270,20 @@ class Repulsion:
             self.bias += NOISE * random.random(topology.nodes)
 
     def node_repulsion(self, node: int) -> np.ndarray:
-        """Return the penalty that an informed node adds to every node."""
+        """Return the penalty that an informed node adds to each node, depending on the distance."""
         if isinstance(self.topology, CayleyGraph):
             return np.asarray(self.kernel[self.topology.subtract(self.nodes, node)])
         return np.asarray(self.kernel[node])
 
     def add_node(self, node: int) -> None:
-        """Add a node to those that repel."""
+        """Add the penalties of one more node that has the message."""
         self.total += self.node_repulsion(node)
 
     def choose_targets(self, informed: np.ndarray, count: int) -> np.ndarray:
-        """Choose `count` targets among the nodes for which `informed` is False."""
+        """Choose `count` nodes to send to, one by one, each time the node with the least penalty.
+
+        Only nodes for which `informed` is False are chosen, those that do not have the message yet.
+        """
         if count >= (~informed).sum():
             return np.flatnonzero(~informed)
         total, chosen = self.total.copy(), []
@@ -289,14 +301,15 @@ MOST_NODES = 20_000
 
 
 def max_flow_broadcast(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast by maximum flows.
+    """Plan a circuit-switched broadcast on any topology, by maximum flows.
 
     Parameters
     ----------
     collective : Collective
         The broadcast.
     options : Options
-        ``ports`` is alpha, ``seed`` the seed of the search.
+        ``ports`` is alpha, the messages that a node may send in a round; ``seed`` is the seed of
+        the search.
 
     Returns
     -------
@@ -344,7 +357,8 @@ def max_flow_broadcast(topology: Topology, collective: Collective, options: Opti
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if topology.nodes > MOST_NODES:
         return f"at most {MOST_NODES} nodes"

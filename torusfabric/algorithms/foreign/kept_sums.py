@@ -38,20 +38,23 @@ MOST_LISTED_RANKS = 8
 
 
 class _Word(NamedTuple):
-    """One chunk of a message; words sort by urgency.
+    """A word to send: one chunk of a message from one rank to another; the most urgent sort first.
+
+    A rank is a participant of a foreign schedule, such as a GPU.
 
     Parameters
     ----------
     urgency : int
         Minus the rounds of the longest chain of steps that begins with the word.
     step : int
-        The step that sends the word.
+        The index of the step of the foreign schedule that sends the word.
     number : int
         The index of the chunk in its message.
     key, ranks : int
-        The key of the chunk and the contributions, as in a `Value`.
+        The number that identifies the chunk, and the ranks whose contributions the word contains,
+        as bits.
     sender, receiver : int
-        Ranks.
+        The ranks at both ends.
     """
 
     urgency: int
@@ -64,20 +67,20 @@ class _Word(NamedTuple):
 
     @property
     def source_sum(self) -> SumKey:
-        """The sum that the sender copies, as (rank, key)."""
+        """The sum from which the word is copied, as (sending rank, key of the chunk)."""
         return self.sender, self.key
 
     @property
     def target_sum(self) -> SumKey:
-        """The sum that the word changes at the receiver, as (rank, key)."""
+        """The sum to which the word is added, as (receiving rank, key of the chunk)."""
         return self.receiver, self.key
 
 
 class _SentWord(NamedTuple):
-    """A word that is sent in a round, with two ports of its sender.
+    """A word that is sent in a round, with the ports at its sender.
 
-    They are the out-port by which it leaves, and the in-port by which it came before; -1 if it is
-    a copy of the sender's sum.
+    `port` is the out-port by which it leaves. `passed` is the in-port at which it arrived before;
+    -1 if it is a copy of the sender's own sum.
     """
 
     word: _Word
@@ -87,7 +90,7 @@ class _SentWord(NamedTuple):
 
 @dataclass
 class _RoundWords:
-    """The words taken for a round so far, and those that arrive at each sum."""
+    """The words chosen for a round so far, and for each sum the words that arrive at it."""
 
     sent: dict[_Word, _SentWord] = field(default_factory=dict)
     arriving: dict[SumKey, list[_SentWord]] = field(default_factory=lambda: defaultdict(list))
@@ -102,14 +105,17 @@ class _RoundWords:
 
 
 class KeptSumsScheduler:
-    """A scheduler that assigns words of a dataflow to rounds, and follows the sums of all ranks.
+    """A scheduler of an all-reduce or reduce in which ranks keep their sums and send copies.
+
+    A rank, a participant such as a GPU, has a sum for each chunk. The scheduler assigns the words
+    of a foreign schedule (dataflow) to rounds, and follows the sums of all ranks.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
         The node of each rank.
     urgency : sequence of int
-        For each step, the rounds of the longest chain that begins with it.
+        For each step, the number of rounds of the longest chain of steps that begins with it.
     """
 
     def __init__(
@@ -137,8 +143,8 @@ class KeptSumsScheduler:
         Raises
         ------
         InputError
-            If two peers are no neighbours, or a step sends contributions that no sum of its rank
-            can have.
+            If a rank sends to a rank whose node is no neighbour, or a step sends a sum that its
+            rank can never have.
         """
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
@@ -158,20 +164,24 @@ class KeptSumsScheduler:
         self._check_sums_complete()
 
     def _message_of_word(self, word: _Word) -> Message:
-        """Return the message of the dataflow to which a word belongs."""
+        """Return the message of the foreign schedule to which a word belongs."""
         message = self._dataflow.messages[word.step]
         assert message is not None
         return message
 
     def _contributions_to(self, place: SumKey) -> int:
-        """Return the contributions to the sum `place` (rank, key) so far, as bits for ranks."""
+        """Return the ranks that have contributed to a sum so far, as bits of an integer.
+
+        `place` is the sum as (rank, key of the chunk). At first only the rank itself has
+        contributed.
+        """
         return self._sums.get(place, 1 << place[0])
 
     def _source_port(self, word: _Word) -> int | None:
-        """Return the source of a word at its sender.
+        """Return the in-port from which the sender of a word can forward it, or -1 for its own sum.
 
-        This is the in-port whose last word it is, or -1 if it is the sender's sum. None means that
-        the word cannot leave now.
+        The in-port is the one at which this word arrived last. None means that the word cannot
+        leave now, because the sender has neither this word nor this sum.
         """
         if self._contributions_to(word.source_sum) == word.ranks:
             return -1
@@ -179,7 +189,11 @@ class KeptSumsScheduler:
         return next((port for port, ranks in came if ranks == word.ranks), None)
 
     def _choose_words(self) -> _RoundWords:
-        """Choose the words of a round, the most urgent first, each with all that depend on it."""
+        """Choose the words of a round, the most urgent first.
+
+        A word changes a sum when it arrives. Words that could not be sent or added afterwards are
+        chosen together with it.
+        """
         self._links.begin_round()
         taken = _RoundWords()
         for word in sorted(self._ready):
@@ -189,9 +203,10 @@ class KeptSumsScheduler:
         return taken
 
     def _take_with_dependents(self, word: _Word, taken: _RoundWords) -> None:
-        """Take a word and all words that must leave before it arrives, if there is room for all.
+        """Add a word to the round, with all words that could not move after its arrival.
 
-        They are added to `taken`, the words of the round so far.
+        `taken` has the words of the round so far. If one of these words has no free arc or cannot
+        leave now, none of them is added.
         """
         added, urgent = list[_SentWord](), [word]
         while urgent:
@@ -217,11 +232,11 @@ class KeptSumsScheduler:
             self._links.taken.discard((sent.word.sender, sent.port))
 
     def _words_blocked_after(self, place: SumKey, taken: _RoundWords) -> list[_Word] | None:
-        """Return the words that have to move in this round, since they cannot move after it.
+        """Return the words that must move in this round, because they cannot move after it.
 
-        The arrivals of the round, in `taken`, change the sum at `place` (rank, key). Some words
-        that could leave the rank before, or fit its sum, then no longer do. The result is None if a
-        word that arrives in the round does not fit.
+        The words of the round, in `taken`, change the sum `place` (rank, key). Afterwards, some
+        words could no longer be copied from this sum, or be added to it. The result is None if a
+        word of the round cannot be added to the sum itself.
         """
         held, arriving, before = (
             self._contributions_to(place),
@@ -235,17 +250,20 @@ class KeptSumsScheduler:
         came = before | {self._arrival_port(sent): sent.word.ranks for sent in arriving}
 
         def may_leave(ranks: int, total: int, passing: dict[int, int]) -> bool:
-            """Return True if a word can leave a rank, now or after further arrivals.
+            """Return True if a rank can send a word, now or after further words have arrived.
 
-            `ranks` has the contributions to the word and `total` those to the sum of the rank, as
-            bits. `passing` has for each in-port those to the last word that arrived there.
+            `ranks` has the contributions to the word, and `total` those to the sum of the rank, as
+            bits. `passing` has, for each in-port, the contributions to the word that arrived there
+            last.
             """
             return not total & ~ranks or ranks in passing.values()
 
         def may_arrive(ranks: int, total: int) -> bool:
-            """Return True if a word fits a sum, now or after further arrivals.
+            """Return True if a word can be added to a sum or replace it, now or later.
 
-            `ranks` has the contributions to the word and `total` those to the sum, as bits.
+            It can be added if no rank contributes to both, and replaces a sum of which it has all
+            contributions. `ranks` has the contributions to the word, and `total` those to the sum,
+            as bits.
             """
             return not total & ranks or not total & ~ranks
 
@@ -276,7 +294,7 @@ class KeptSumsScheduler:
         return Transfers(source, port[:, None].astype(np.int16), KeptSums(chunk, passed))
 
     def _apply_arrivals(self, taken: _RoundWords) -> set[SumKey]:
-        """Let the words `taken` for a round arrive, and return the sums that have changed."""
+        """Update the sums for the words in `taken`, which arrive, and return the changed sums."""
         for word in taken.sent:
             self._waiting[word.source_sum].discard(word)
             self._coming[word.target_sum].discard(word)
@@ -290,10 +308,10 @@ class KeptSumsScheduler:
         return changed
 
     def _deadlock_error(self) -> InputError:
-        """Return the error for words of which none can be sent any more.
+        """Return the error for a schedule in which words wait for each other for ever.
 
-        The message names a step whose rank does not have the sum that it must send, or whose word
-        does not fit the sum of its receiver.
+        The message names one such step: its rank does not have the sum that it must send, or the
+        word cannot be added to the sum of its receiver.
         """
         left = sorted(
             (word for words in self._waiting.values() for word in words),
@@ -335,7 +353,7 @@ class KeptSumsScheduler:
 
 
 def _rank_names(ranks: int) -> str:
-    """Return text that names ranks, given as bits of an integer, for an error message."""
+    """Return the names of ranks, given as bits, for an error message: "gpus 0, 2" for 5."""
     found = [str(rank) for rank in range(ranks.bit_length()) if ranks >> rank & 1]
     more = len(found) - MOST_LISTED_RANKS
     names = ", ".join(found[:MOST_LISTED_RANKS]) + (f" and {more} more" if more > 0 else "")

@@ -16,20 +16,21 @@ Arc = tuple[int, int]
 
 
 class FreeArcs:
-    """Arcs between neighbours, each for one block a round.
+    """The arcs that no message has taken yet in the present round, for hops between neighbours.
 
-    Among parallel links a message prefers the link with the number of its channel. Blocks that go
-    in the same round by their file share an arc.
+    An arc carries one block a round; blocks that the file itself puts into one round share an arc.
+    If several links lead to the same neighbour, a message prefers the link with the number of its
+    channel.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
-        The node of each rank.
+        The node of each rank, a participant of the foreign schedule.
 
     Raises
     ------
     InputError
-        If two peers are no neighbours; names the first two.
+        If a rank sends to a rank whose node is no neighbour. The error names the first such pair.
     """
 
     has_whole_messages = False
@@ -52,11 +53,15 @@ class FreeArcs:
         self.taken: set[Arc] = set()
 
     def begin_round(self) -> None:
-        """Free all arcs."""
+        """Mark all arcs as free."""
         self.taken.clear()
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take arcs for up to `count` blocks of a message; return a path of one arc for each."""
+        """Take free arcs for up to `count` blocks of a message, and return the port of each.
+
+        Each block goes over one arc, so the result is a list of paths of one out-port, such as
+        ``[(0,)]``.
+        """
         ports = self.ports[message.source, message.target]
         first = message.channel % len(ports)
         if message.together:
@@ -71,12 +76,14 @@ class FreeArcs:
 
 
 class FreePaths:
-    """Paths of free arcs, each for all blocks of a message.
+    """The arcs that no message has taken yet in the present round, for paths of several links.
+
+    A message takes one path of free arcs for all its blocks.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
-        The node of each rank.
+        The node of each rank, a participant of the foreign schedule.
     """
 
     has_whole_messages = True
@@ -95,14 +102,15 @@ class FreePaths:
         self.begin_round()
 
     def begin_round(self) -> None:
-        """Free all arcs."""
+        """Mark all arcs as free."""
         self.free = self.all.copy()
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
-        """Take the shortest path of free arcs between the ends of a message, if any.
+        """Take the shortest path of free arcs from the sender to the receiver of a message, if any.
 
-        The path serves all blocks of the message, so the number of blocks, `count`, has no effect.
+        Return a list with this path as a tuple of out-ports, or an empty list. The path serves all
+        blocks of the message, so the number of blocks, `count`, has no effect.
         """
         import networkx as nx
 
@@ -116,9 +124,9 @@ class FreePaths:
         return [tuple(self._take_link(arc) for arc in pairwise(path))]
 
     def _take_link(self, arc: Arc) -> int:
-        """Take a free link from a node to the next, so that it is free no more; return its port.
+        """Take a free link between two nodes, given as a pair `arc`, and return its out-port.
 
-        `arc` is the pair of the two nodes.
+        The link is not free afterwards.
         """
         port = self.left[arc].pop(0)
         if not self.left[arc]:

@@ -41,14 +41,17 @@ def list_schedule(
     *,
     switching: Switching | str = Switching.STORE_AND_FORWARD,
 ) -> Rounds:
-    """Schedule a dataflow on a topology.
+    """Assign the steps of a foreign schedule to rounds on a topology, each as early as possible.
+
+    A step waits for its data, for earlier steps, and for a free link; a rank is a participant of
+    the foreign schedule, such as a GPU.
 
     Parameters
     ----------
     nodes : ndarray of int, shape (ranks,)
         The node of each rank.
     switching : Switching
-        With store-and-forward all peers must be neighbours.
+        With store-and-forward, two ranks that exchange messages must be at neighbouring nodes.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def list_schedule(
     Raises
     ------
     InputError
-        If two peers are no neighbours, or partial sums would have to wait for each other.
+        If such ranks are not neighbours, or if partial sums would have to wait for each other.
     """
     switching = Switching(switching)
     root = dataflow.buffers.collective.root
@@ -113,16 +116,19 @@ def _chain_lengths(dataflow: Dataflow, *, whole: bool) -> list[int]:
 
 
 class _Scheduler:
-    """A scheduler that assigns the steps of a dataflow to rounds.
+    """A scheduler that assigns the steps of a foreign schedule to rounds.
+
+    A step sends one message from one rank (a participant, such as a GPU) to another, or nothing. It
+    waits for other steps.
 
     Attributes
     ----------
     waiting : list of int
         The number of steps for which each step still waits.
     ready : dict of int to list
-        For each later round, the steps that can begin from it on.
+        For each round to come, the steps that can begin in it at the earliest.
     queues : dict of (source, target) to heap
-        The messages that wait for arcs between two ranks, the most urgent first.
+        For each pair of ranks, the messages that wait for an arc, the most urgent first.
     """
 
     def __init__(self, dataflow: Dataflow, links: FreeArcs | FreePaths) -> None:
@@ -140,7 +146,11 @@ class _Scheduler:
         self.rounds: list[list[CarriedValues]] = []
 
     def assign_rounds(self) -> list[list[CarriedValues]]:
-        """Return, for each round, the blocks or sums that are carried, with their paths."""
+        """Assign all steps to rounds, and return the data that move in each round.
+
+        An entry of a round is a triple: the sending rank, the out-ports of the path, and the blocks
+        or sums that go along it.
+        """
         for index, count in enumerate(self.waiting):
             if not count:
                 self.ready[0].append(index)
@@ -164,9 +174,9 @@ class _Scheduler:
         return self.rounds
 
     def _start_steps(self, number: int) -> set[tuple[int, int]]:
-        """Begin the steps that can begin in round `number`.
+        """Put the messages of all steps that can begin in round `number` into the queues.
 
-        Return the pairs of ranks (source, target) for which messages now wait.
+        Return the pairs of ranks (source, target) of these messages.
         """
         pairs = set()
         while number in self.ready:
@@ -183,7 +193,10 @@ class _Scheduler:
         return pairs
 
     def _serve_pair(self, pair: tuple[int, int], number: int) -> None:
-        """Send all that can go in round `number` from one rank to another, given as a pair."""
+        """Send the messages that wait between two ranks, while arcs are free in round `number`.
+
+        `pair` has the sending and the receiving rank.
+        """
         queue, later = self.queues.pop(pair), []
         while queue:
             entry = heappop(queue)
@@ -199,9 +212,9 @@ class _Scheduler:
             self.queues[pair] = queue
 
     def _send_values(self, index: int, number: int) -> bool:
-        """Send the blocks of a step for which arcs are free; return True if these are all.
+        """Send as many blocks of step `index` as there are free arcs, in round `number`.
 
-        `index` is the index of the step, and `number` the number of the round.
+        Return True if no block of the step is left.
         """
         message = self.dataflow.messages[index]
         assert message is not None
@@ -217,16 +230,21 @@ class _Scheduler:
         return not self.left[index]
 
     def _end_step(self, index: int, number: int, arrival: int) -> None:
-        """End step `index` in round `number`; its message arrives in the round `arrival`."""
+        """End step `index` in round `number`, and tell the steps that wait for it.
+
+        Steps that only have to come later can begin in the same round. The step that receives the
+        message can begin in the round `arrival`.
+        """
         for other in self.graph.follows[index]:
             self._count_finished_step(other, number)
         if index in self.graph.received_by:
             self._count_finished_step(self.graph.received_by[index], arrival)
 
     def _count_finished_step(self, index: int, number: int) -> None:
-        """Record for step `index` that one of the steps for which it waits has ended.
+        """Record that one of the steps for which step `index` waits has ended.
 
-        As far as this step matters, `index` can begin from round `number` on.
+        Because of the ended step, `index` cannot begin before round `number`. If it waits for no
+        other step, it becomes ready for the latest such round.
         """
         self.waiting[index] -= 1
         self.earliest[index] = max(self.earliest[index], number)
@@ -235,7 +253,10 @@ class _Scheduler:
 
 
 class _RoundWriter:
-    """A writer of rounds, in which ranks become nodes."""
+    """A writer of rounds: it replaces the ranks of a foreign schedule by their nodes.
+
+    A rank is a participant of such a schedule, for example a GPU.
+    """
 
     def __init__(
         self, dataflow: Dataflow, topology: Topology, collective: Collective, nodes: IntArray
@@ -264,9 +285,10 @@ class _RoundWriter:
         return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
     def _make_payload(self, lists: list[list[Value]]) -> Listed:
-        """Return the blocks, or the contributions to sums, for the values of each path.
+        """Return the blocks of all paths of a round, as one `Listed` payload.
 
-        ``lists[k]`` has the values of path k.
+        ``lists[k]`` has the values of path k: pairs of a chunk's key and the ranks that contribute
+        to it. A sum is listed as the blocks of all its contributions.
         """
         values = [value for path in lists for value in path]
         keys = np.array([key for key, _ in values], np.int64)
@@ -288,7 +310,7 @@ class _RoundWriter:
         return Listed(ends[np.cumsum([0, *map(len, lists)])], ids)
 
     def _nodes_of_ranks(self, ranks: int) -> IntArray:
-        """Return the nodes of the ranks that are given as bits of an integer."""
+        """Return the nodes of some ranks, ascending; bit r of `ranks` stands for rank r."""
         if ranks not in self.members:
             raw = np.frombuffer(ranks.to_bytes(-(-self.buffers.ranks // 8), "little"), np.uint8)
             bits = np.unpackbits(raw, bitorder="little")
@@ -297,12 +319,13 @@ class _RoundWriter:
 
 
 def _chunk_numbers(dataflow: Dataflow, nodes: IntArray) -> IntArray:
-    """Return a new number for each chunk, so that node n completes chunks n M to n M + M - 1.
+    """Return a new number for each chunk, by which chunks are sorted by the node of their sums.
 
-    The numbering of the chunks of an all-reduce is free. With these numbers a schedule that looks
-    the same from every node is also written in the same way at every node, as a `Table` requires.
-    The numbers stay as they are if the collective is no all-reduce, or if nodes complete different
-    numbers of chunks. ``nodes[rank]`` is the node of each rank of `dataflow`.
+    The sum of each chunk is completed at one node. If this is M chunks for every node, those of
+    node n get the numbers n M to n M + M - 1. Why: in an all-reduce, chunks may have any numbers;
+    with these, a schedule that looks the same from every node is written in the same way at every
+    node, as a `Table` requires. In other collectives, or if nodes complete different numbers of
+    chunks, the numbers stay as they are. ``nodes[rank]`` is the node of each rank of `dataflow`.
     """
     buffers = dataflow.buffers
     same = np.arange(buffers.chunks)

@@ -33,12 +33,12 @@ def place_ranks(
     *,
     seconds: float = SEARCH_SECONDS,
 ) -> IntArray:
-    """Return the node of each rank.
+    """Choose the node of each rank, a participant of a foreign schedule such as a GPU.
 
     Parameters
     ----------
     dataflow : Dataflow
-        The foreign schedule, whose ranks and peers are needed.
+        The foreign schedule. Two ranks that exchange messages are called peers.
     topology : Topology
         A network with as many nodes as there are ranks.
     placement : {"identity", "gray", "auto"}
@@ -46,7 +46,7 @@ def place_ranks(
         coordinates, so that ranks which differ in one bit are neighbours on a torus of sides 2 and
         4. ``auto``: search for a map under which all peers are neighbours.
     seconds : float
-        The longest search.
+        Most seconds of the search.
 
     Returns
     -------
@@ -76,7 +76,8 @@ def place_ranks(
 def gray_code_map(topology: Topology) -> IntArray:
     """Return the node of each rank, where the bits of a rank are Gray codes of coordinates.
 
-    The first axis has the highest bits.
+    On sides of 2 and 4, ranks that differ in one bit are then neighbours. The first axis has the
+    highest bits.
 
     Raises
     ------
@@ -85,6 +86,8 @@ def gray_code_map(topology: Topology) -> IntArray:
 
     Examples
     --------
+    Rank 3 (binary 11) is at node 2, because 11 is the Gray code of 2:
+
     >>> gray_code_map(Torus(4)).tolist()
     [0, 1, 3, 2]
     """
@@ -100,7 +103,7 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return a map of the ranks of `dataflow` to nodes under which all peers are neighbours.
+    """Return the node of each rank so that all ranks that exchange messages are neighbours.
 
     The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
     """
@@ -118,9 +121,10 @@ def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntAr
 
 
 def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
-    """Yield maps of ranks to nodes that are found without a search.
+    """Yield placements that often fit, each as the node of every rank.
 
-    `pairs`, shape (pairs, 2), has the pairs of peers.
+    They are: equal numbers, Gray codes, the same torus with permuted axes, and a cycle through all
+    nodes if the ranks form a ring. `pairs`, shape (pairs, 2), has the ranks that exchange messages.
     """
     nodes = np.arange(topology.nodes)
     yield nodes
@@ -162,16 +166,20 @@ class _SearchTimeout(Exception):
 
 
 def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> IntArray | None:
-    """Return a map of ranks to nodes that takes all peers to neighbours, found by networkx.
+    """Search for the node of each rank so that ranks that exchange messages are neighbours.
 
-    On a Cayley graph, whose nodes are all alike, rank 0 is node 0. `pairs`, shape (pairs, 2), has
-    the peers. The search is given up at the time `until` of ``time.monotonic``, in seconds.
+    `pairs`, shape (pairs, 2), has these ranks. The search for a subgraph is that of networkx. On a
+    network whose nodes are all alike, rank 0 is at node 0. The search is given up at the time
+    `until` of ``time.monotonic``, in seconds. The result is None if there is no such placement.
     """
     import networkx as nx
     from networkx.algorithms.isomorphism import GraphMatcher
 
     def may_match(node: dict[str, bool], rank: dict[str, bool]) -> bool:
-        """Return True if a rank may be at a node; called at every step of the search."""
+        """Return True if a rank may be at a node, and stop the search if it has taken too long.
+
+        networkx calls the function at every step of the search.
+        """
         if time.monotonic() > until:
             raise _SearchTimeout
         return node["first"] == rank["first"]

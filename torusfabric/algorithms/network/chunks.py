@@ -29,22 +29,24 @@ Planner = Callable[[int], Sequence[Transfers]]
 
 
 def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> Iterator[int]:
-    """Yield numbers of chunks, ascending, with which plans may come near the least message times.
+    """Yield the numbers of chunks with which a plan may come near the least message times.
 
-    Messages of two lengths must come near the bound: a very long message, and a message of
-    `LONG_MESSAGE_FLITS` flits. The latter needs more time where chunks have unequal lengths,
-    because each step lasts as long as the longest chunk. If no number of chunks comes near, yield
-    the number that comes nearest.
+    A step carries one chunk over a link, so a plan of as few steps as possible takes the least
+    message times, rounded up to whole chunks. Numbers are ascending, up to 32. The time counts for
+    a very long message, and for one of `LONG_MESSAGE_FLITS` flits, which takes longer if its chunks
+    have unequal lengths. If no number comes near, the number that comes nearest is yielded.
 
     Parameters
     ----------
     least : Fraction
         Lower bound of the message times.
     alike : Fraction
-        The message times that count as near, relative to `least`.
+        The largest message times that count as near, relative to `least`: 1.03 by default.
 
     Examples
     --------
+    With a bound of 21 message times, whole messages are good enough; with 14/3, four chunks:
+
     >>> [next(candidate_chunk_counts(least)) for least in (Fraction(21), Fraction(14, 3),
     ...     Fraction(23, 2))]
     [1, 4, 2]
@@ -55,10 +57,10 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
 
 
 def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
-    """Return the message times of a plan in `chunks` chunks that has as few steps as possible.
+    """Return the message times of a plan with as few steps as `least` allows, in `chunks` chunks.
 
-    They are computed for a very long message and for a message of `LONG_MESSAGE_FLITS` flits, and
-    the larger result is returned. `least` is the lower bound of the message times.
+    There are two such times: that of a very long message, and that of a message of
+    `LONG_MESSAGE_FLITS` flits, whose chunks may have unequal lengths. The larger one is returned.
     """
     steps = ceil(least * chunks)
     return max(
@@ -70,26 +72,26 @@ def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
 def plan_near_bound(
     least: Fraction, cells: int, plan: Planner, alike: Fraction = NEAR_FACTOR
 ) -> tuple[int, Sequence[Transfers]]:
-    """Return the first number of chunks for which a plan comes near the least message times.
+    """Plan with more and more chunks, until a plan comes near the least message times.
 
     Parameters
     ----------
     least : Fraction
         Lower bound of the message times.
     cells : int
-        Number of pairs of a block and a node that receives it, with one chunk for each message. It
-        measures the work of planning a step.
-    plan : function of int
-        Return the steps of a plan for a number of chunks.
+        Number of pairs (block, node that receives it) if each message is one chunk: a measure of
+        the work of planning.
+    plan : function of int -> sequence of Transfers
+        Function that plans with a given number of chunks, and returns the steps.
     alike : Fraction
-        The message times that count as near, relative to `least`.
+        The largest message times that count as near, relative to `least`: 1.03 by default.
 
     Returns
     -------
     chunks : int
         The number of chunks.
     transfers : sequence of Transfers
-        The steps. If no plan comes near, those of the plan that comes nearest.
+        The steps of that plan; if none comes near, of the plan that comes nearest.
     """
     best: tuple[Fraction, int, Sequence[Transfers]] | None = None
     work = 0

@@ -38,7 +38,9 @@ DEPTH_PENALTY = 0.05
 def allgather_steps(
     topology: Topology, chunks: int, least: Fraction, seed: int = 0
 ) -> tuple[Transfers, ...]:
-    """Return the steps of an all-gather in which each block takes one arc into every node.
+    """Return the transfers of each step of an all-gather; each block goes down a spanning tree.
+
+    The trees are chosen so that all arcs carry about equally many blocks.
 
     Parameters
     ----------
@@ -51,6 +53,9 @@ def allgather_steps(
 
     Examples
     --------
+    A torus with a broken link. The lower bound is 21 message times, and whole messages need 21
+    steps:
+
     >>> from fractions import Fraction
     >>> from torusfabric.topology import parse_topology
     >>> len(allgather_steps(parse_topology("8x8!0:+0"), 1, Fraction(21)))
@@ -77,7 +82,7 @@ def allgather_steps(
 
 
 class Forest(ArcLoads):
-    """Spanning trees, some of which are changed where arcs are in too many trees.
+    """Spanning trees that are changed until no arc is in too many trees.
 
     Each arc belongs to a *resource*, for example the link of which it is one direction. The load of
     a resource is the number of trees that use its arcs.
@@ -89,9 +94,10 @@ class Forest(ArcLoads):
     trees : list of (list of int), optional
         The arcs of each tree at first; without them, call `grow_all`.
     links : list of int, optional
-        The resource of each arc; by default each arc is its own.
+        The number of the resource to which each arc belongs; by default each arc is a resource.
     depth : float
-        The additional length of an arc, in hops, for each hop before it in a growing tree.
+        Penalty for deep trees: an arc that begins h hops from the root counts as h * depth hops
+        longer.
     """
 
     def __init__(
@@ -120,13 +126,17 @@ class Forest(ArcLoads):
         Parameters
         ----------
         most : int
-            Number of trees from which on an arc gets longer for each further tree.
+            Number of trees that an arc may be in. An arc that is in so many trees already counts as
+            longer.
         """
         for tree in self._random.permutation(len(self._roots)).tolist():
             self._grow_tree(tree, most)
 
     def relieve_arcs(self, most: int) -> bool:
-        """Change trees until no resource is in more than `most` trees; return True on success."""
+        """Change trees until no resource is in more than `most` trees; return True on success.
+
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        """
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.lengthen_full_links(most)):
             for link in self._random.permutation(full).tolist():
@@ -143,9 +153,11 @@ class Forest(ArcLoads):
         return left > 0
 
     def _replace_arc(self, tree: int, link: int, most: int) -> bool:
-        """Replace a tree's arc of the resource `link` by an arc of a resource with room.
+        """Replace, in one tree, the arc of the resource `link` by another arc into the same node.
 
-        A resource has room if fewer than `most` trees use it. Return True if there is such an arc.
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together. The new
+        arc must belong to a resource that fewer than `most` trees use. Return True if there is such
+        an arc.
         """
         (arc,) = (a for a in self._arcs_of_link[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
@@ -160,14 +172,17 @@ class Forest(ArcLoads):
 
     @cached_property
     def _arcs_of_link(self) -> list[list[int]]:
-        """The arcs that share each resource."""
+        """The arcs of each resource.
+
+        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        """
         found: list[list[int]] = [[] for _ in self.over]
         for arc, link in enumerate(self.link):
             found[link].append(arc)
         return found
 
     def _is_below(self, tree: int, arc: int, node: int) -> bool:
-        """Return True if, in a tree, the tail of `arc` is `node` or lies below `node`."""
+        """Return True if the tail of `arc` is `node`, or a descendant of `node` in the tree."""
         by, here = self._by[tree], self.tail[arc]
         while here != node:
             onward = by.get(here)
@@ -177,9 +192,9 @@ class Forest(ArcLoads):
         return True
 
     def _grow_tree(self, tree: int, most: int) -> None:
-        """Grow a tree anew from its root, always by the shortest arc.
+        """Replace a tree by a new one, which grows from its root by the shortest arc at each time.
 
-        `most` is as in `grow_all`.
+        Arcs that are in `most` trees or more count as longer.
         """
         for arc in self._by[tree].values():
             self.over[self.link[arc]].remove(tree)

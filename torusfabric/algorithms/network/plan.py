@@ -90,7 +90,8 @@ MOST_NODES = 1024
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if isinstance(topology, CayleyGraph):
         trees = collective.kind in ("broadcast", "reduce")
@@ -109,7 +110,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def _unsupported_trees_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the reason why the options `trees` and `chunks` do not fit `collective`, or None."""
+    """Return the reason why the options `trees` and `chunks` do not fit `collective`, or None.
+
+    The reason is a need, such as "--trees 1 to 3, by the least cut".
+    """
     trees, chunks = options.trees, options.chunks
     if collective.kind in ("broadcast", "reduce"):
         most = _max_trees_from_root(topology, collective)
@@ -138,16 +142,18 @@ def _max_trees_from_root(topology: Topology, collective: Collective) -> int:
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective on any network.
+    """Plan a collective on any network: a mesh, a torus with faults, or a graph of the user.
 
     Parameters
     ----------
     options : Options
-        ``trees``; ``chunks``, by default the fewest that come near the bound; ``seed`` of the
-        searches.
+        Number of trees (``trees``), number of chunks (``chunks``; by default the fewest that come
+        near the least message times), and the seed of the searches (``seed``).
 
     Examples
     --------
+    On a torus with a broken link, an all-gather and a scatter take 21 rounds each:
+
     >>> import torusfabric as tf
     >>> faulty = tf.parse_topology("8x8!0:+0")
     >>> ANY_NETWORK(faulty, tf.parse_collective("allgather")).round_count
@@ -168,9 +174,10 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
 
 def _arrival_steps(schedule: Rounds) -> int:
-    """Return the number of steps after which a node could forward every block that was sent.
+    """Return the steps of a schedule, counted until every block could be forwarded by its receiver.
 
-    Blocks over slow links count with the additional steps until they can be forwarded.
+    A block that is sent over a slow link arrives later than others, so it can be forwarded only
+    some steps after it was sent; these steps count.
     """
     arcs = WeightedArcs(schedule.topology)
     apart = np.zeros((arcs.nodes, schedule.topology.ports), int)
@@ -183,9 +190,10 @@ def _arrival_steps(schedule: Rounds) -> int:
 
 
 def _without_slow_links(topology: Topology) -> Topology | None:
-    """Return the network without its slow links, which become broken links.
+    """Return the network with its slow links broken, or None.
 
-    The result is None if no link is slow, or if some node could then not reach all others.
+    A slow link has a larger latency than the other links. The result is None if no link is slow, or
+    if some node could not reach all others without the slow links.
     """
     if not isinstance(topology, Faulty) or not topology.slow_links:
         return None
@@ -198,7 +206,12 @@ def _without_slow_links(topology: Topology) -> Topology | None:
 
 
 def _plan_forwards(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan with `options` a collective that is not the reverse of another one, over all links."""
+    """Plan a collective that is not planned as the reverse of another one.
+
+    Left out are the reduce (a reversed broadcast), the gather (a reversed scatter) and the
+    reduce-scatter (a reversed all-gather). All links may be used. `options` has the number of trees
+    or chunks, and the seed.
+    """
     match collective.kind:
         case "broadcast":
             # One chunk goes down each tree.
@@ -229,9 +242,10 @@ _plan_either_way = with_reversed_collectives(
 
 
 def _plan_allreduce(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan the all-reduce `collective` up trees and down again.
+    """Plan an all-reduce: partial sums go up trees to the roots, and the complete sums down again.
 
-    The trees share no link, or they share arcs. Their number may be in `options`.
+    The trees share no link if such trees come near the least time; else trees that share arcs are
+    used. `options` may have the number of trees and of chunks.
     """
     trees, links = options.trees, max_link_disjoint_trees(topology)
     if trees is None and options.chunks is None and _has_enough_link_trees(topology):
@@ -255,7 +269,11 @@ def _plan_allreduce(topology: Topology, collective: Collective, options: Options
 
 
 def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
-    """Return trees that share arcs: as many as `options` asks for, or the fewest near the bound."""
+    """Return trees for an all-reduce, which may share arcs.
+
+    Their number is `options.trees`; by default the smallest number with which the all-reduce comes
+    near the least message times.
+    """
     least = least_time(topology, Collective("allreduce"))
     found = shared_trees(topology, least)
     if options.trees in (None, len(found.up)):
@@ -264,7 +282,10 @@ def _allreduce_trees(topology: Topology, options: Options) -> SharedTrees:
 
 
 def _has_enough_link_trees(topology: Topology) -> bool:
-    """Return True if an all-reduce over trees that share no link comes near the least time."""
+    """Return True if trees that share no link are good enough for an all-reduce.
+
+    They are if the all-reduce comes near the least message times with these trees.
+    """
     trees, least = max_link_disjoint_trees(topology), least_time(topology, Collective("allreduce"))
     return trees > 0 and Fraction(1, trees) <= NEAR_FACTOR_LINKS * least
 
@@ -272,9 +293,9 @@ def _has_enough_link_trees(topology: Topology) -> bool:
 def _copy_count(topology: Topology, trees: SharedTrees) -> int:
     """Return the number of parts of a message with which an all-reduce comes near the least time.
 
-    Each part has one chunk for each of the trees. The parts go along the same trees, one after
-    another. More parts make the first and the last steps, in which arcs are idle, a smaller share
-    of all steps.
+    A part has one chunk for each of the trees. The parts go along the same trees, one after
+    another. Why several: in the first and the last steps arcs are idle, and with more parts these
+    steps are a smaller share of all steps.
     """
     count, least = len(trees.up), least_time(topology, Collective("allreduce"))
     enough = max(1, -(-LOOK_AHEAD_STEPS // trees.most))
@@ -287,7 +308,7 @@ def _copy_count(topology: Topology, trees: SharedTrees) -> int:
 def _plan_routed(topology: Topology, collective: Collective, options: Options) -> Rounds:
     """Plan a scatter, all-to-all or exchange, in which each block takes a path of its own.
 
-    `collective` is this collective. `options` may have the number of chunks, and has the seed.
+    `collective` is one of these. `options` has the seed, and may have the number of chunks.
     """
     least = least_time(topology, collective)
 
@@ -312,9 +333,9 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
 
 
 def _plan_halo(topology: Topology, collective: Collective, options: Options) -> Rounds:
-    """Plan the halo `collective`: each block goes down a tree to the nodes that receive it.
+    """Plan a halo, in which each block goes down a tree to the nodes that receive it.
 
-    `options` may have the number of chunks, and has the seed.
+    `options` has the seed, and may have the number of chunks.
     """
     least = least_time(topology, collective)
 
@@ -345,10 +366,11 @@ def _plan_in_chunks(
     options: Options,
     steps: Callable[[int], Sequence[Transfers]],
 ) -> Rounds:
-    """Return the plan for `collective` in the number of chunks that the user asks for in `options`.
+    """Plan a collective in the number of chunks that the user asks for, or else in few chunks.
 
-    By default it is the first number with which the plan comes near the bound. `steps` plans the
-    steps for a number of chunks.
+    ``steps(chunks)`` returns the steps of a plan for a number of chunks. If the user gives no
+    number, the numbers are tried in ascending order, until a plan comes near the least message
+    times.
     """
     chunks, least = options.chunks, least_time(topology, collective)
     if chunks:
@@ -362,7 +384,10 @@ def _plan_in_chunks(
 
 
 def _near_factor(collective: Collective) -> Fraction:
-    """Return the factor f for a collective: f times the least message times counts as near."""
+    """Return the factor by which a plan may exceed the least message times and still be near them.
+
+    It is 1.10 for an all-to-all, an exchange and a halo, else 1.03.
+    """
     exchange = collective.from_each and collective.personal
     return NEAR_FACTOR_EXCHANGE if exchange or collective.local else NEAR_FACTOR
 
@@ -372,10 +397,11 @@ MOST_SEARCHED = 256
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return options with which short messages of `collective` take less time.
+    """Return the options with which short messages may take less time, such as ``{"trees": 1}``.
 
-    They are a single tree, or a single chunk. For all-reduces over trees that share arcs, options
-    for several numbers of parts follow.
+    They ask for a single tree or a single chunk. For all-reduces over trees that share arcs,
+    options follow that cut the message into different numbers of parts, each part with a chunk for
+    each tree.
     """
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)

@@ -28,9 +28,10 @@ WORK_LIMIT = 60_000
 def quickest_steps(
     arcs: WeightedArcs, root: int, target: IntArray, blocks: IntArray, steps: range
 ) -> tuple[Transfers, ...] | None:
-    """Return the steps in which blocks go from the root to their targets, in the fewest steps.
+    """Send blocks from a root in the fewest steps, and return the transfers of each step.
 
-    Routes in which each hop leads away from the root are preferred.
+    An arc carries one block in a step, and nodes keep waiting blocks. Routes in which each hop
+    leads away from the root are preferred.
 
     Parameters
     ----------
@@ -43,16 +44,17 @@ def quickest_steps(
     blocks : ndarray of int
         The number of each block.
     steps : range
-        The numbers of steps to try, ascending.
+        The numbers of steps to try, ascending; the first one that is enough is taken.
 
     Returns
     -------
     tuple of Transfers, or None
-        None if no number in `steps` suffices, or the flow would be too large.
+        The transfers of each step; None if no number in `steps` is enough, or if the search would
+        take too long.
 
     Examples
     --------
-    A ring of four nodes: the block for the opposite node goes first.
+    In a ring of four nodes, two steps are enough if block 2, for the opposite node, goes first:
 
     >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
@@ -84,11 +86,12 @@ def quickest_steps(
 def _flow_over_time(
     arcs: WeightedArcs, usable: BoolArray, root: int, demand: IntArray, steps: int
 ) -> IntArray | None:
-    """Return the blocks that each arc carries in each of `steps` steps.
+    """Return the number of blocks on each arc in each step, if all blocks can arrive in time.
 
-    The result is None if not all blocks arrive. All blocks start at node `root`. Node v is the
-    target of ``demand[v]`` blocks. Only arcs with True in `usable` carry any. The result has the
-    shape (steps, arcs). Node v before step t has number t * nodes + v.
+    The result has the shape (steps, arcs) and values 0 and 1; it is None if some block cannot
+    arrive within `steps` steps. All blocks start at node `root`, and ``demand[v]`` of them go to
+    node v. Only arcs with True in `usable` carry blocks. The result is a maximum flow in a network
+    with a copy of each node for each step; node v before step t has number t * nodes + v.
     """
     from scipy.sparse import coo_array, csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -120,11 +123,11 @@ Path: TypeAlias = list[tuple[int, int]]
 
 
 def _paths_of_flow(arcs: WeightedArcs, root: int, count: int, flow: IntArray) -> list[list[Path]]:
-    """Return the paths of a flow of `count` blocks out of the root, as a list for each node.
+    """Return, for each node, the paths of the blocks that end there, given the load of each arc.
 
-    The list has the paths that end at the node; a path is a list of pairs (step, arc). Where the
-    flow leads a block round a cycle, the block waits instead. ``flow[step, arc]`` is the number of
-    blocks on each of `arcs` in each step.
+    ``flow[step, arc]`` is the number of blocks on each arc in each step; `count` blocks start at
+    `root`. A path is a list of pairs (step, arc). If the flow leads a block round a cycle, the path
+    leaves the cycle out and the block waits.
     """
     apart, tail, head = arcs.forwarding_steps, arcs.tail.tolist(), arcs.head.tolist()
     there: list[list[Path]] = [[] for _ in range(arcs.nodes)]

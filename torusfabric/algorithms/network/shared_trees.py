@@ -58,12 +58,15 @@ DEPTH_WEIGHT = 3
 
 
 class SharedTrees(NamedTuple):
-    """Pairs of trees, up and down, one pair for each chunk, which share arcs.
+    """Trees for an all-reduce: for each chunk one tree up to a root, and one down from it.
+
+    Partial sums go up to the root, and the complete sum goes down to all nodes. Different trees may
+    use the same arc.
 
     Parameters
     ----------
     most : int
-        The most trees that use one arc.
+        The number of trees that use the busiest arc, at most.
     roots : tuple of int
         The root of each pair, where the sum is complete.
     up, down : list of (list of int)
@@ -77,7 +80,7 @@ class SharedTrees(NamedTuple):
 
 
 class _TreeCandidate(NamedTuple):
-    """Trees that a search finds, and their quality; candidates with smaller fields are better.
+    """Trees that a search found, and their quality; of two candidates the smaller tuple is better.
 
     Parameters
     ----------
@@ -85,7 +88,8 @@ class _TreeCandidate(NamedTuple):
         Number of steps of an all-reduce of a long message (see `LONG_MESSAGE_STEPS`), divided by
         the number of its chunks.
     soon : bool
-        True if the last hop comes so soon that no better trees are looked for.
+        True if the all-reduce ends so soon after the lower bound that better trees are not searched
+        for.
     trees : SharedTrees
         The result of the search.
     """
@@ -97,17 +101,20 @@ class _TreeCandidate(NamedTuple):
 
 @lru_cache(maxsize=16)
 def shared_trees(topology: Topology, least: Fraction, count: int | None = None) -> SharedTrees:
-    """Return trees of an all-reduce that come near the least message times.
+    """Return trees with which an all-reduce comes near the least message times.
 
     Parameters
     ----------
     least : Fraction
         Lower bound of the message times.
     count : int, optional
-        Number of trees; by default the fewest that come near the bound.
+        Number of trees in each direction; by default the fewest that come near the bound.
 
     Examples
     --------
+    Three pairs of trees, of which at most two use the same arc. Each of three chunks has a third of
+    the message, so the busiest arc carries 2/3 of a message:
+
     >>> from torusfabric.topology import parse_topology
     >>> trees = shared_trees(parse_topology("mesh:3x3"), Fraction(2, 3))
     >>> trees.most, len(trees.up)
@@ -143,10 +150,11 @@ def shared_trees(topology: Topology, least: Fraction, count: int | None = None) 
 def _search_trees(
     topology: Topology, arcs: WeightedArcs, count: int, most: int
 ) -> _TreeCandidate | None:
-    """Return the best `count` trees found in which no arc is in more than `most`, or None.
+    """Return the best trees of several searches, or None if no search succeeds.
 
-    The best trees are those by which a long message takes the least time. `arcs` are the arcs of
-    the topology.
+    There are `count` trees in each direction, and no arc is in more than `most` of them. The best
+    trees are those by which a long message takes the least time. `arcs` are the arcs of the
+    topology.
     """
     best: _TreeCandidate | None = None
     copies, few = (
@@ -169,10 +177,10 @@ def _search_trees(
 def _pack_trees(
     topology: Topology, arcs: WeightedArcs, count: int, most: int, seed: int
 ) -> SharedTrees | None:
-    """Return `count` trees that a search finds, with no arc in more than `most`, or None.
+    """Search once for `count` trees in each direction, with no arc in more than `most` of them.
 
-    `seed` selects the roots and the random choices of the search. `arcs` are the arcs of the
-    topology.
+    Return None if the search fails. `seed` selects the roots and the random choices. `arcs` are the
+    arcs of the topology.
     """
     random, nodes, links = np.random.default_rng(seed), topology.nodes, len(arcs.tail)
     away = topology.all_distances
@@ -207,10 +215,15 @@ def _pack_trees(
 
 
 def schedule_sums(topology: Topology, trees: SharedTrees, copies: int) -> tuple[Transfers, ...]:
-    """Return the steps in which the chunks of `copies` parts go up and down the trees.
+    """Return the transfers of each step of an all-reduce up and down given trees.
+
+    The message is cut into `copies` parts, and each part into one chunk for each pair of trees. The
+    parts follow each other along the same trees.
 
     Examples
     --------
+    With 11 parts, a message takes 27 steps of 1/33 of a message, in place of 8 steps of 1/3:
+
     >>> from torusfabric.topology import parse_topology
     >>> mesh = parse_topology("mesh:3x3")
     >>> trees = shared_trees(mesh, Fraction(2, 3))
@@ -243,14 +256,17 @@ def schedule_sums(topology: Topology, trees: SharedTrees, copies: int) -> tuple[
 
 
 class _HopLists:
-    """The hops of all chunks, up and down their trees, as `schedule_hops` takes them.
+    """The hops of all chunks up and down their trees, in the lists that `schedule_hops` takes.
+
+    A hop is the move of one chunk over one arc. Hops are numbered in the order in which they are
+    added.
 
     Attributes
     ----------
     arc, waits : list of int
-        The arc of each hop, and the number of hops for which it waits.
+        The arc of each hop, and the number of other hops that must come before it.
     after : list of (list of int)
-        The hops that wait for each hop.
+        For each hop, the hops that wait for it.
     left : list of int
         Number of hops from the start of each hop until all nodes have the complete sum.
     """
@@ -262,7 +278,10 @@ class _HopLists:
         self.left: list[int] = []
 
     def add_chunk(self, arcs: WeightedArcs, root: int, up: list[int], down: list[int]) -> None:
-        """Add the hops of a chunk, given its root and the arcs of its trees up and down."""
+        """Add the hops of a chunk that goes up one tree to `root` and down another one.
+
+        `up` and `down` are the arcs of the trees, by their numbers in `arcs`.
+        """
         tail, head, first = arcs.tail.tolist(), arcs.head.tolist(), len(self.arc)
         out: dict[int, list[int]] = {}
         for number, arc in enumerate(down, first):

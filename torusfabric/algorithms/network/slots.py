@@ -43,20 +43,25 @@ def schedule_paths(
     ends: tuple[IntArray, IntArray],
     blocks: IntArray,
 ) -> tuple[Transfers, ...]:
-    """Return the steps in which blocks go along their paths: the shorter result of two orders.
+    """Return the transfers of each step, in which blocks go along given paths.
+
+    An arc carries one block in a step. Two methods are tried, and the result with fewer steps is
+    taken. In the first, the block with the most hops to go comes first on each arc. In the second,
+    blocks choose their steps one after another, those with the longest paths first.
 
     Parameters
     ----------
     paths : sequence of sequence of int
-        The arcs of each path, from its origin on.
+        The arcs of each path, in order, by their numbers in `arcs`.
     ends : (ndarray of int, ndarray of int)
         The first and the last node of each path.
     blocks : ndarray of int
-        The block of each path.
+        The number of the block that goes along each path.
 
     Examples
     --------
-    In a star of three leaves each leaf sends to another one:
+    In a star, nodes 1 to 3 are linked to node 0 only. Each of them sends a block to both others.
+    The six blocks arrive within three steps:
 
     >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import Graph
@@ -87,10 +92,12 @@ def schedule_paths(
 def _insert_in_orders(
     arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: IntArray, fewest: int
 ) -> list[list[int]]:
-    """Insert the paths in several orders, and return the steps of each path in the best order.
+    """Schedule paths in several orders, and return the steps of the order that needs fewest steps.
 
-    The best order is the one that takes the fewest steps in all. `order` is tried first; `fewest`
-    is a lower bound, at which the search ends. A path is a list of indices of `arcs`.
+    The result has, for each path, the step in which its block goes over each arc. In an order,
+    paths take the first free steps one after another. `order` has the indices of the paths for the
+    first order; afterwards, late paths are moved to the front. The search ends when only `fewest`
+    steps, a lower bound, are needed. A path is a list of indices of `arcs`.
     """
     best: list[list[int]] = []
     least, rank = np.inf, np.argsort(order)
@@ -108,9 +115,10 @@ def _insert_in_orders(
 def _insert_paths(
     arcs: WeightedArcs, paths: Sequence[Sequence[int]], order: Sequence[int]
 ) -> list[list[int]]:
-    """Return the steps of each path, where paths take the first free steps in the given order.
+    """Choose the steps of paths one after another; each takes the first steps with free arcs.
 
-    The busy steps of an arc are the bits of an integer. A path is a list of indices of `arcs`.
+    The result has, for each path, the step in which its block goes over each arc. `order` has the
+    indices of the paths. A path is a list of indices of `arcs`.
     """
     apart, busy = arcs.forwarding_steps, [0] * len(arcs.tail)
     steps: list[list[int]] = [[]] * len(paths)

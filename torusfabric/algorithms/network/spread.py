@@ -45,7 +45,10 @@ Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
 def spread_messages(
     arcs: WeightedArcs, count: int, most: float, random: np.random.Generator, choose: Choose
 ) -> list[list[int]]:
-    """Return the arcs that each message takes.
+    """Choose arcs for each message so that all arcs carry about equally many messages.
+
+    Messages take shortest paths or trees, a part of the messages at a time. An arc counts as longer
+    the more messages it carries already. Return the list of arc numbers for each message.
 
     Parameters
     ----------
@@ -58,8 +61,9 @@ def spread_messages(
     random : numpy Generator
         Source of the random order of messages and of random changes of lengths.
     choose : function of (by, messages)
-        Return the arcs of some messages, where ``by[start, node]`` is the last arc of the shortest
-        path from a start to a node.
+        Function that chooses the arcs of the messages with the numbers `messages`, and returns an
+        array of arc numbers for each. ``by[start, node]`` is the last arc of the currently shortest
+        path from node `start` to `node`.
     """
     load = np.zeros(len(arcs.tail), np.int64)
     taken: list[IntArray] = [np.empty(0, int)] * count
@@ -90,7 +94,11 @@ class Arcs(NamedTuple):
 
 
 class ArcLists:
-    """The tail and the head of each arc, and the arcs out of and into each node, as lists."""
+    """The arcs of a network as lists: tail and head of each arc, and the arcs at each node.
+
+    Arcs are numbered. ``out[node]`` has the arcs that leave a node, ``into[node]`` those that lead
+    to it.
+    """
 
     def __init__(self, arcs: Arcs | WeightedArcs) -> None:
         self.tail, self.head = arcs.tail.tolist(), arcs.head.tolist()
@@ -102,7 +110,7 @@ class ArcLists:
 
 
 class ArcLoads(ArcLists):
-    """The messages on each arc, and the length of arcs that follows from their load.
+    """The messages that each arc carries, and the lengths of arcs that follow from their loads.
 
     An arc becomes longer each time it carries too many messages, as in the routing of wires on
     chips (McMurchie and Ebeling, "PathFinder", 1995). Several arcs may belong to a *resource*, such
@@ -111,9 +119,9 @@ class ArcLoads(ArcLists):
     Parameters
     ----------
     taken : sequence of sequence of int
-        The arcs of each message.
+        The arcs that each message takes, by their numbers.
     links : list of int, optional
-        The resource of each arc.
+        The number of the resource to which each arc belongs.
     """
 
     def __init__(
@@ -133,14 +141,21 @@ class ArcLoads(ArcLists):
         self._longer = [0.0] * len(self.over)
 
     def lengthen_full_links(self, most: int) -> list[int]:
-        """Return the resources with more than `most` messages, and make them longer."""
+        """Return the resources that carry more than `most` messages, and make their arcs longer.
+
+        A resource is an arc, or a set of arcs whose messages count together.
+        """
         full = [arc for arc, over in enumerate(self.over) if len(over) > most]
         for arc in full:
             self._longer[arc] += LENGTHENING * (len(self.over[arc]) - most)
         return full
 
     def penalized_length(self, arc: int, most: int) -> float:
-        """Return the length of an arc for one more message: larger if it has `most` or more."""
+        """Return the length of an arc for a message that might take it as well.
+
+        It is at least 1, grows each time the arc was overloaded before, and is larger if the arc
+        carries `most` messages or more. Searches for shortest paths so avoid full arcs.
+        """
         link = self.link[arc]
         more = len(self.over[link]) + 1 - most
         return (1 + self._longer[link]) * (1 + OVERLOAD_FACTOR * more if more > 0 else 1)
@@ -149,19 +164,23 @@ class ArcLoads(ArcLists):
 def schedule_trees(
     arcs: WeightedArcs, trees: Sequence[Sequence[int]], blocks: IntArray
 ) -> tuple[Transfers, ...]:
-    """Return the steps in which blocks go down their trees.
+    """Return the transfers of each step, in which blocks go down their trees.
 
-    Of the blocks that wait for an arc, the one with the most hops to go takes it first.
+    An arc carries one block in a step. Among the blocks that wait for an arc, the block with the
+    most hops to go comes first.
 
     Parameters
     ----------
     trees : sequence of sequence of int
         The arcs that each block takes: a path, or any tree.
     blocks : ndarray of int
-        The block of each tree.
+        The number of the block that goes down each tree.
 
     Examples
     --------
+    On a row of three nodes, arc 0 leads from node 0 to 1 and arc 1 from node 1 to 2. Block 2 has
+    the longer way and goes first:
+
     >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
     >>> arcs = WeightedArcs(parse_topology("mesh:3"))
@@ -201,23 +220,29 @@ def schedule_hops(
     urgency: Sequence[tuple[int, int]],
     apart: Sequence[int],
 ) -> list[list[int]]:
-    """Return the hops of each step: each arc takes the most urgent hop that is ready.
+    """Assign hops to steps: in each step, each arc takes the most urgent hop that is ready.
+
+    A hop is the move of one block over one arc. It is ready when all hops for which it waits are
+    done. Return the list of hop numbers for each step.
 
     Parameters
     ----------
     arc : sequence of int
-        The arc of each hop.
+        The arc of each hop. Hops are numbered from 0.
     after : sequence of (sequence of int)
-        The hops that wait for each hop.
+        For each hop, the hops that wait for it.
     waits : sequence of int
         The number of hops for which each hop waits.
     urgency : sequence of (int, int)
         The urgency of each hop; the least value goes first.
     apart : sequence of int
-        For each arc, the steps from a hop over it until a hop that waits for this one may start.
+        For each arc, the steps after which a block that was sent over it can move on; 1 for a link
+        without additional latency.
 
     Examples
     --------
+    Hops 0 and 1 need arc 0, and hop 0 is more urgent. Hop 2 waits for hop 0:
+
     >>> schedule_hops([0, 0, 1], [[2], [], []], [0, 0, 1], [(0, 0), (0, 1), (0, 0)], [1, 1])
     [[0], [1, 2]]
     """
@@ -248,12 +273,14 @@ def schedule_hops(
 def subtree_heights(
     tree: Sequence[int], tail: Sequence[int], head: Sequence[int]
 ) -> dict[int, int]:
-    """Return the hops from the tail of each arc of a tree to its deepest leaf, by arc.
+    """Return, for each arc of a tree, the hops from its tail down to the deepest leaf below it.
+
+    The result maps the number of the arc to the number of hops; 1 for an arc into a leaf.
 
     Parameters
     ----------
     tree : sequence of int
-        The arcs of the tree.
+        The numbers of the arcs of the tree.
     tail, head : sequence of int
         The tail and the head of every arc of the network.
     """
@@ -277,7 +304,7 @@ LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_00
 def route_messages(
     arcs: WeightedArcs, source: IntArray, target: IntArray, most: float, seed: int = 0
 ) -> list[list[int]]:
-    """Return the arcs of a path for each message, given its ends.
+    """Return a path for each message, as the list of its arcs, so that no arc is much too busy.
 
     Parameters
     ----------
@@ -292,6 +319,8 @@ def route_messages(
 
     Examples
     --------
+    On a row of three nodes, node 0 sends a message to node 1 and another to node 2:
+
     >>> from torusfabric.analysis.congestion import WeightedArcs
     >>> from torusfabric.topology import parse_topology
     >>> route_messages(WeightedArcs(parse_topology("mesh:3")), np.array([0, 0]), np.array([1, 2]),
@@ -312,7 +341,10 @@ def route_messages(
 
 
 class _PathRelief(ArcLoads):
-    """Paths of messages; messages on arcs that carry too many get other paths one by one."""
+    """Paths of messages, which are improved: messages on overloaded arcs get other paths.
+
+    `best` has the paths with the smallest load of the busiest arc so far.
+    """
 
     def __init__(
         self, arcs: WeightedArcs, paths: list[list[int]], random: np.random.Generator
@@ -323,9 +355,9 @@ class _PathRelief(ArcLoads):
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
     def relieve_arcs(self, aim: int) -> None:
-        """Change paths until no arc carries more than `aim` messages.
+        """Give messages other paths until no arc carries more than `aim` messages.
 
-        The search also ends when it has done as much work as is allowed.
+        The search also ends when it has visited as many nodes as the limit for its work allows.
         """
         while full := self.lengthen_full_links(aim):
             for arc in self._random.permutation(full).tolist():
@@ -339,9 +371,10 @@ class _PathRelief(ArcLoads):
                 self._least, self.best = busiest, [*self._paths]
 
     def _reroute_message(self, message: int, aim: int) -> None:
-        """Give a message the shortest path, given the paths of the others.
+        """Replace the path of a message by the shortest one, given the paths of all other messages.
 
-        An arc that would carry more than `aim` messages is longer.
+        An arc that already carries `aim` messages or more counts as longer, so that the path avoids
+        it.
         """
         path = self._paths[message]
         for arc in path:
@@ -375,9 +408,10 @@ class _PathRelief(ArcLoads):
 def _shortest_paths(
     arcs: WeightedArcs, by: IntArray, source: IntArray, target: IntArray
 ) -> list[IntArray]:
-    """Return the arcs of the shortest path from each source to its target, in order.
+    """Return, for each pair of a source and a target, the arcs of the shortest path in order.
 
-    ``by[start, node]`` is the last arc of the shortest path from a start to a node.
+    ``by[start, node]`` is the last arc of the shortest path from node `start` to `node`, so the
+    path is followed backwards from its target.
     """
     found, here = [], target.copy()
     while (here != source).any():

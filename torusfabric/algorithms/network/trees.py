@@ -33,15 +33,18 @@ MOST_ARCS = 8192
 
 @lru_cache(maxsize=16)
 def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
-    """Return `count` arc-disjoint spanning trees out of a root, mostly not much deeper than needed.
+    """Return `count` spanning trees out of a root that share no arc and are mostly shallow.
 
     Parameters
     ----------
     count : int
-        At most the least cut from the root.
+        Number of trees. There are as many as the least cut: the fewest arcs that separate some node
+        from the root.
 
     Examples
     --------
+    Three trees of 16 nodes; the deepest has five levels below the root:
+
     >>> from torusfabric.topology import parse_topology
     >>> trees = disjoint_trees_from(parse_topology("4x4!0:+0"), 5, 3)
     >>> trees.entry.shape, trees.height
@@ -57,10 +60,15 @@ def disjoint_trees_from(topology: Topology, root: int, count: int) -> Trees:
 
 
 def nearest_root_tree(topology: Topology, root: int) -> Trees:
-    """Return a spanning tree of the fastest paths out of a root, by the latency of links.
+    """Return a spanning tree in which each node is reached from the root as early as possible.
+
+    The time of a path is the sum of the latencies of its links. The result is a `Trees` with one
+    tree.
 
     Examples
     --------
+    From the middle of a row of five nodes, two hops reach all nodes:
+
     >>> from torusfabric.topology import parse_topology
     >>> nearest_root_tree(parse_topology("mesh:5"), 2).height
     2
@@ -81,14 +89,14 @@ def nearest_root_tree(topology: Topology, root: int) -> Trees:
 
 
 def _has_incoming_link(topology: Topology) -> BoolArray:
-    """Return a mask of the in-ports at which an arc arrives, shape (nodes, ports)."""
+    """Return True for each in-port at which an arc arrives, as an array of shape (nodes, ports)."""
     node, port = topology.upstream
     there: BoolArray = topology.linked[node, port]
     return there
 
 
 class _RemainingArcs(ArcLists):
-    """The arcs of a network, and those that remain for further trees."""
+    """The arcs of a network, and a mark (`left`) at those that no tree has taken yet."""
 
     def __init__(self, topology: Topology) -> None:
         arcs = WeightedArcs(topology)
@@ -102,9 +110,10 @@ class _RemainingArcs(ArcLists):
         return all(self._augment_paths(root, node, used) for _ in range(wanted))
 
     def _augment_paths(self, root: int, node: int, used: set[int]) -> bool:
-        """Find one more arc-disjoint path from root to node, and write its arcs into `used`.
+        """Find one more path from `root` to `node` that shares no arc with earlier paths.
 
-        `used` has the arcs of the earlier paths, which may change. Return True if there is a path.
+        `used` has the arcs of the paths so far, and is updated. As in a maximum flow, the earlier
+        paths may be led over other arcs to make room. Return True if a path was found.
         """
         came: dict[int, tuple[int, int]] = {root: (-1, -1)}
         queue = [root]
@@ -130,10 +139,11 @@ class _RemainingArcs(ArcLists):
 def _grow_tree(
     arcs: _RemainingArcs, root: int, others: int, entry: IntArray, depth: IntArray
 ) -> None:
-    """Grow a tree level by level and take its arcs, so that `others` more trees remain possible.
+    """Grow a spanning tree from the root, and take its arcs.
 
-    For each node, the in-port by which the tree reaches it is written into `entry`, and the number
-    of its hops from the root into `depth`.
+    The tree takes an arc only if `others` further trees remain possible afterwards. The in-port by
+    which the tree reaches each node is written into `entry`, and the number of hops from the root
+    into `depth`.
     """
     reached, level = {root}, [root]
     while level:
@@ -159,9 +169,9 @@ MOST_NODES = 512
 
 @lru_cache(maxsize=64)
 def max_link_disjoint_trees(topology: Topology) -> int:
-    """Return the largest number of spanning trees that share no link.
+    """Return the largest number of spanning trees that can exist without a common link.
 
-    0 if some link goes one way, or on networks of more than `MOST_NODES` nodes.
+    The result is 0 if some link goes one way, or if the network has more than `MOST_NODES` nodes.
 
     Examples
     --------
@@ -177,15 +187,17 @@ def max_link_disjoint_trees(topology: Topology) -> int:
 
 @lru_cache(maxsize=16)
 def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
-    """Return `count` spanning trees that share no link, mostly shallow, each from a central root.
+    """Return `count` spanning trees that share no link; each has a root from which it is shallow.
 
     Parameters
     ----------
     count : int
-        At most `max_link_disjoint_trees`.
+        Number of trees, at most `max_link_disjoint_trees`.
 
     Examples
     --------
+    Two trees of 16 nodes:
+
     >>> from torusfabric.topology import parse_topology
     >>> link_disjoint_trees_of(parse_topology("4x4!0:+0"), 2).entry.shape
     (2, 16)
@@ -199,7 +211,7 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
 
 
 class _LinkForests:
-    """Sets of links of a network, called forests: no link is in two, and none has a cycle."""
+    """Disjoint sets of links (forests) without cycles, each of which grows into a spanning tree."""
 
     def __init__(self, topology: Topology, count: int) -> None:
         self._nodes = topology.nodes
@@ -222,9 +234,10 @@ class _LinkForests:
         assert len(self._in) == count * (self._nodes - 1)
 
     def _add_link(self, link: int) -> None:
-        """Add a link to one of the forests, if it can be added without a cycle.
+        """Add a link to one of the forests (sets of links), where it must not close a cycle.
 
-        Other links may move from one forest to another for that.
+        Other links may move to another forest to make this possible. If that is not enough, the
+        link stays out.
         """
         came: dict[int, tuple[int, int]] = {link: (-1, -1)}
         queue = [link]
@@ -242,10 +255,10 @@ class _LinkForests:
                         queue.append(other)
 
     def _move_links(self, link: int, forest: int, came: dict[int, tuple[int, int]]) -> None:
-        """Move a link into a forest, and other links into the places that become free.
+        """Move a link into a forest (a set of links), and then the links that waited for its place.
 
-        ``came[link]`` is the link that waits for the place of `link`, with the forest of that
-        place; -1 if no link waits.
+        ``came[link]`` is a pair: the link that can take the place that `link` leaves, and the
+        forest in which this place is; -1 if no link waits.
         """
         while True:
             left = self._in.get(link)
@@ -259,9 +272,7 @@ class _LinkForests:
                 return
 
     def _path_in_forest(self, forest: int, start: int, end: int) -> list[int] | None:
-        """Return the links from `start` to `end` in a forest, None if these nodes are not
-        connected.
-        """
+        """Return the links from node `start` to node `end` in a forest, or None without a path."""
         came, queue = {start: (-1, -1)}, [start]
         for here in queue:
             if here == end:

@@ -31,7 +31,8 @@ __all__ = ["FARTHEST_FIRST", "unsupported_reason", "plan"]
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"
@@ -41,7 +42,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
-    """Plan a scatter.
+    """Plan a scatter down spanning trees that share no arc, blocks for the farthest nodes first.
 
     Parameters
     ----------
@@ -51,8 +52,9 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
     Returns
     -------
     Rounds
-        With P ports and M chunks, the larger of ceil(M (N - 1) / P), the lower bound, and the
-        diameter. One more step where no choice of trees lets all blocks arrive by then, as on 3x3.
+        The schedule. With P ports and M chunks, its number of steps is the larger of ceil(M (N - 1)
+        / P), the lower bound, and the diameter. It is one larger if no choice of trees lets all
+        blocks arrive by then, as on 3x3.
 
     Notes
     -----
@@ -61,6 +63,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
     Examples
     --------
+    The number of steps, and the lower bound before rounding:
+
     >>> from torusfabric.algorithms import find_algorithm
     >>> from torusfabric.collective import parse_collective
     >>> scatter = find_algorithm("farthest-first")(Torus(8, 8), parse_collective("scatter"))
@@ -74,14 +78,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
-    """Return the tree of each block, as `assign_blocks_to_trees` does, for the fewest steps.
+    """Return the tree of each block with which all blocks arrive in the fewest steps.
 
-    Among such choices, one whose longest detour is shortest is returned. Each message is cut into
-    `chunks` chunks, and `trees` are trees of `torus` from node 0.
+    The form is that of `assign_blocks_to_trees`. Among such choices, one whose longest detour is
+    shortest is returned. Each message is cut into `chunks` chunks, and `trees` are trees of `torus`
+    from node 0.
     """
 
     def assign_with_detour(detour: int) -> IntArray | None:
-        """Return the trees of all blocks if no detour is longer than given, or None."""
+        """Return the tree of each block with at most `detour` additional hops, or None."""
         able = trees.depth <= torus.distances + detour
         return assign_blocks_to_trees(trees, able, chunks, steps, most=1)
 

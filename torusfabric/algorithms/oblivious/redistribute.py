@@ -77,7 +77,8 @@ class Rectangle(NamedTuple):
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus) or len(topology.sides) != 2 or sum(topology.sides) % 2 == 0:
         return "a torus of two axes with one even and one odd side"
@@ -87,7 +88,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
-    """Plan an all-gather in 1 + ceil((R C - R / 2 + 2 C) / 2) steps, or in C + 1 if R = 2.
+    """Plan an all-gather on a torus with an even side R and an odd side C.
+
+    It takes 1 + ceil((R C - R / 2 + 2 C) / 2) steps, or C + 1 if R = 2. The first step makes the
+    packets of all nodes equal in size; then they travel along two cycles.
 
     Parameters
     ----------
@@ -116,6 +120,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
     Examples
     --------
+    The number of steps, and the number of chunks:
+
     >>> import torusfabric as tf
     >>> schedule = REDISTRIBUTE(tf.parse_topology("4x5"), tf.parse_collective("allgather"))
     >>> schedule.round_count, schedule.chunks
@@ -145,9 +151,10 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
-    """Return the first step, which makes all packets equal in size.
+    """Return the transfers of the first step, which makes all packets equal in size.
 
-    Column j = 1 .. C - 2 sends j blocks to the left, and column C - 2 sends one block to the right.
+    A packet is the set of blocks that a node sends in a step. There are C columns: nodes of column
+    j = 1 .. C - 2 send j blocks to the left, and those of column C - 2 also one block to the right.
 
     Parameters
     ----------
@@ -170,9 +177,11 @@ def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
 
 
 def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
-    """Return the packets after the first step, C blocks each; those of node v are 2 v and 2 v + 1.
+    """Return the blocks in each packet after the first step, an array of shape (packets, C).
 
-    In the special column both are the same packet.
+    A packet is the set of blocks that a node sends in a step. There are C columns, and a node has
+    two packets of C blocks each; those of node v have the numbers 2 v and 2 v + 1. In the special
+    column C - 2 both are the same packet.
 
     Parameters
     ----------
@@ -196,10 +205,10 @@ def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> n
 
 
 def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
-    """Return two arrays of shape (nodes, ports).
+    """Return the forwarding after the first step, as two arrays of shape (nodes, ports).
 
-    They are the in-port that feeds each out-port, and the number of the packet that each out-port
-    sends first.
+    They are the in-port whose words each out-port forwards, and the number of the packet (2 v or 2
+    v + 1 at node v) that the out-port sends first.
 
     Parameters
     ----------

@@ -71,6 +71,9 @@ def tree_pattern(topology: Topology, collective: Collective, trees: Trees) -> Pa
 
     Examples
     --------
+    On a ring of three nodes, the root sends chunk 0 by both ports, and the others start nothing
+    (-1):
+
     >>> import torusfabric as tf
     >>> ring = tf.Torus(3)
     >>> trees = Trees(np.array([[0, 1, 0]]), np.array([[0, 1, 1]]))
@@ -125,7 +128,9 @@ def up_down_allreduce(topology: Topology, collective: Collective, up: Trees, dow
 
 
 def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int) -> Trees:
-    """Return trees with the same roots that take fewer cycles, if any are found.
+    """Search for trees with the same roots over which a message takes fewer cycles.
+
+    Return the best trees found, or `trees` if none are better.
 
     Parameters
     ----------
@@ -133,10 +138,12 @@ def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int)
         True if trees share no link, and words go up and down them. False if they share no arc, and
         words go down or up.
     least : int
-        The height at which the search is content; it does not look for lower trees.
+        The height at which the search ends; it does not look for lower trees.
 
     Examples
     --------
+    The heights before and after:
+
     >>> from torusfabric.algorithms.oblivious.spanning_trees import link_disjoint_trees
     >>> from torusfabric.topology import Torus
     >>> trees = link_disjoint_trees(Torus(6, 6))
@@ -156,16 +163,16 @@ def make_shallower(topology: Topology, trees: Trees, *, links: bool, least: int)
 
 
 class _RatedTrees(NamedTuple):
-    """The trees that a search finds, and their `cycle_cost`."""
+    """Trees that a search found, and their `cycle_cost`; a smaller tuple is better."""
 
     cost: tuple[int, int]
     trees: Trees
 
 
 class _TreeSearch:
-    """A search in which all trees are made anew, step by step.
+    """A search for shallower trees, which makes all trees anew several times.
 
-    A *cell* is a node in a tree; cells are numbered tree by tree.
+    A *cell* is a node in one of the trees, with number tree * nodes + node.
     """
 
     def __init__(self, topology: Topology, trees: Trees, *, links: bool, seed: int) -> None:
@@ -202,7 +209,11 @@ class _TreeSearch:
         return best
 
     def rebuild_trees(self, wanted: int) -> None:
-        """Make all trees anew, for the height `wanted`."""
+        """Replace all trees by new ones, in which nodes deeper than `wanted` are avoided.
+
+        Each node gets a level in each tree. A matching then chooses for each node a neighbour of a
+        lower level as its parent, so that no arc or link is used twice.
+        """
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
@@ -227,10 +238,10 @@ class _TreeSearch:
         )
 
     def cycle_cost(self) -> tuple[int, int]:
-        """Return the quantities to keep small, the more important one first.
+        """Return two numbers of cycles to keep small, the more important one first.
 
-        They are (cycles up and down, cycles down) for trees that share no link, and (cycles down,
-        cycles up) for trees that share no arc. A word takes a cycle for each hop down. Up, a sum
+        For trees that share no link they are (cycles up and down, cycles down), for trees that
+        share no arc (cycles down, cycles up). A word takes a cycle for each hop down. Up, a sum
         waits one cycle more for each further child.
         """
         entry, depth = (array.ravel() for array in self.trees)
@@ -245,7 +256,7 @@ class _TreeSearch:
         return (up + down, down) if self._links else (down, up)
 
     def _assign_levels(self, parent: IntArray, depth: IntArray, wanted: int) -> IntArray:
-        """Return a level for each cell, higher than the level of its parent.
+        """Return a level for each cell (a node in a tree), higher than the level of its parent.
 
         In a random share of the cells this is the highest level from which the subtree still ends
         at level `wanted`, in the others the lowest possible level. `parent` and `depth` have the
@@ -266,7 +277,10 @@ class _TreeSearch:
         return level
 
     def _depths_from_roots(self, entry: IntArray) -> IntArray:
-        """Return the number of hops from the root to each cell, along the trees in `entry`."""
+        """Return the number of hops from the root to each cell (a node in a tree).
+
+        `entry` has the in-port by which the tree reaches each cell.
+        """
         parent = self._beside[np.arange(len(entry)), entry]
         parent[self._roots] = self._roots
         depth: IntArray = (parent != np.arange(len(parent))).astype(int)
@@ -277,9 +291,9 @@ class _TreeSearch:
 
 
 def _cells_by_depth(depth: IntArray) -> list[IntArray]:
-    """Return lists of cells: those of depth 1, of depth 2, and so on; roots are left out.
+    """Return lists of cells (nodes in trees): those of depth 1, of depth 2, and so on.
 
-    `depth` has the depth of each cell.
+    `depth` has the depth of each cell. Roots are left out.
     """
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(1, depth.max() + 2))

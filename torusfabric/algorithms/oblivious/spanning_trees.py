@@ -62,6 +62,8 @@ def link_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The deepest node of both trees is 11 hops from its root:
+
     >>> link_disjoint_trees(Torus(8, 8)).height
     11
     """
@@ -141,6 +143,8 @@ def disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    Four trees of 64 nodes; the deepest has 15 levels below the root:
+
     >>> trees = disjoint_trees(Torus(8, 8))
     >>> trees.entry.shape, trees.height
     ((4, 64), 15)
@@ -180,6 +184,8 @@ def bounded_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The largest depths, where the diameters are 8 and 72:
+
     >>> bounded_disjoint_trees(Torus(8, 8)).height, bounded_disjoint_trees(Torus(49, 49, 49)).height
     (11, 96)
     """
@@ -216,6 +222,8 @@ def shallow_disjoint_trees(torus: Torus) -> Trees:
 
     Examples
     --------
+    The largest depth, where the diameter is 8:
+
     >>> shallow_disjoint_trees(Torus(8, 8)).height
     9
     """
@@ -236,6 +244,8 @@ def shortest_path_tree(topology: CayleyGraph) -> Trees:
 
     Examples
     --------
+    The depth is the diameter:
+
     >>> shortest_path_tree(Torus(8, 8)).height
     8
     """
@@ -248,7 +258,8 @@ def shortest_path_tree(topology: CayleyGraph) -> Trees:
 def unsupported_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
     """Return the reason why trees of a torus cannot serve a selection, or None if they can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if options.ports not in (None, topology.ports):
         return f"--ports {topology.ports}"
@@ -265,10 +276,10 @@ def unsupported_reason(topology: Torus, collective: Collective, options: Options
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
-    """Plan a broadcast over a tree for each port, or over one; or an all-reduce.
+    """Plan a broadcast, or an all-reduce, over spanning trees of a torus.
 
-    Chunk c goes down tree c. The number of steps is the height of the highest tree. For all-reduces
-    see `plan_allreduce`.
+    A broadcast has a tree for each port of the root, or a single one. Chunk c goes down tree c. The
+    number of steps is the height of the highest tree. For all-reduces see `plan_allreduce`.
 
     Parameters
     ----------
@@ -279,6 +290,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Examples
     --------
+    A broadcast takes 7 steps of a quarter of a message over four trees, 5 whole messages over one:
+
     >>> from torusfabric.algorithms import Options, find_algorithm
     >>> from torusfabric.collective import parse_collective
     >>> broadcast = parse_collective("broadcast")

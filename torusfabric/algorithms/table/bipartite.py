@@ -22,6 +22,11 @@ def maximum_matching(
     -------
     dict
         The candidate of each matched port.
+
+    Examples
+    --------
+    >>> sorted(maximum_matching([[5, 6], [5]]).items())
+    [(0, 6), (1, 5)]
     """
     owner: dict[int, int] = {}
 
@@ -48,8 +53,8 @@ def _insert_item(
 ) -> bool:
     """Match a candidate, `item`, to a port; other candidates may change to other ports for that.
 
-    `owner` has the port of each candidate matched so far. Ports in `seen` were tried in vain.
-    Return True if `item` could be matched.
+    ``candidates[port]`` lists the candidates of a port, and `owner` has the port of each candidate
+    matched so far. Ports in `seen` were tried in vain. Return True if `item` could be matched.
     """
     holds = {port: other for other, port in owner.items()}
     for port, options in enumerate(candidates):

@@ -41,7 +41,10 @@ RETREAT_PROBABILITY, DISTANCE_WEIGHT, NOISES = 0.75, 0.1, (1.0, 0.5, 2.0, 4.0)
 
 
 def snake_offsets(topology: Torus) -> np.ndarray:
-    """Return four snakes in quarter turns: a closed form for odd squares.
+    """Return four paths (snakes) that together visit all nodes of an odd square.
+
+    Each snake is the one before, turned by a quarter. The block of node 0 travels along all four at
+    the same time, a node a step.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def snake_offsets(topology: Torus) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (steps, 4)
-        The offset that each port delivers in each step.
+        The offset from node 0 of the node that each port reaches in each step.
 
     Notes
     -----
@@ -83,26 +86,31 @@ def snake_offsets(topology: Torus) -> np.ndarray:
 def search_offsets(
     topology: CayleyGraph, seed: int = 0, start: Sequence[Sequence[int]] | np.ndarray = ()
 ) -> np.ndarray:
-    """Search for deliveries to all offsets, in few steps, on any Cayley graph.
+    """Search for an all-gather in which blocks never wait, in few steps, on any Cayley graph.
+
+    In each step the block of node 0 moves on from the nodes that it reached in the step before.
 
     Parameters
     ----------
     seed : int
         Seed of the search.
     start : sequence of sequence of int
-        The offset that each port delivers in each of the first steps.
+        For each of the first steps, the offset that each port delivers; the search continues from
+        there.
 
     Returns
     -------
     ndarray of int, shape (steps, ports)
-        The offset that each port delivers in each step, -1 for an idle port.
+        The offset, from node 0, of the node that each port reaches in each step; -1 for an idle
+        port.
 
     Notes
     -----
-    In a step, undelivered offsets next to a head are matched to ports. Offsets with few undelivered
-    neighbours come first, then near ones, with random changes. As soon as more ports have been idle
-    than the time allows, a few steps are taken back. If no plan within the bound is found, 1, 2, 4,
-    .. steps are added until a plan is found; then a bisection looks for the fewest.
+    A head is a node that the block has just reached. In a step, undelivered offsets next to a head
+    are matched to ports. Offsets with few undelivered neighbours come first, then near ones, with
+    random changes. As soon as more ports have been idle than the time allows, a few steps are taken
+    back. If no plan within the bound is found, 1, 2, 4, .. steps are added until a plan is found;
+    then a bisection looks for the fewest.
     """
     runs = _OffsetSearch(topology, seed, start)
     best, low, high = runs.plan_within(0), 0, 0
@@ -120,7 +128,10 @@ def search_offsets(
 
 
 class _OffsetSearch:
-    """The state of a search: the steps so far, and the offsets that are not yet delivered."""
+    """A search for an all-gather in which blocks never wait.
+
+    It has the steps planned so far, and the offsets from node 0 that its block has not yet reached.
+    """
 
     def __init__(
         self, topology: CayleyGraph, seed: int, start: Sequence[Sequence[int]] | np.ndarray
@@ -134,9 +145,10 @@ class _OffsetSearch:
         self.start = [dict(enumerate(row)) for row in start]
 
     def plan_within(self, extra: int) -> list[list[int]] | None:
-        """Return a plan of at most ``extra`` steps above the bound, or None if none is found.
+        """Search for a plan of at most ``extra`` steps above the lower bound.
 
-        The plan has the offset of each port in each step, -1 for an idle port.
+        The plan has, for each step, the offset that each port delivers, -1 for an idle port. The
+        result is None if none is found.
         """
         steps, ports = self.bound + extra, self.topology.ports
         self.done = bytearray(self.topology.nodes)
@@ -162,7 +174,7 @@ class _OffsetSearch:
         return None
 
     def _mark_delivered(self, offsets: Iterable[int]) -> None:
-        """Record that the block of node 0 has been delivered at some offsets."""
+        """Record that the block of node 0 has reached the nodes at some offsets."""
         for offset in offsets:
             self.done[offset] = 1
             self.left[self.parity[offset]] -= 1
@@ -183,7 +195,11 @@ class _OffsetSearch:
                 return
 
     def _plan_step(self) -> None:
-        """Plan one more step: match ports to undelivered offsets that are neighbours of heads."""
+        """Plan one more step, in which the block of node 0 reaches as many new nodes as possible.
+
+        Ports are matched to unreached neighbours of the nodes that the block has just reached. If
+        there are none, the step leads towards an unreached node.
+        """
         heads = self.rows[-1].values() if self.rows else [0]
         ports = defaultdict(list)
         for head in heads:
@@ -202,20 +218,20 @@ class _OffsetSearch:
         self._add_step(row) if row else self._add_step(self._step_towards(heads), fresh=())
 
     def _add_step(self, row: dict[int, int], fresh: Iterable[int] | None = None) -> None:
-        """Add a step to the plan.
+        """Add a step to the plan: `row` has the offset that each port delivers.
 
-        `row` has the offset that each port delivers. `fresh` are those of these offsets to which no
-        earlier step delivers, by default all.
+        `fresh` has the offsets that no earlier step has delivered; by default they are all in
+        `row`.
         """
         self.rows.append(row)
         self.fresh.append(list(row.values() if fresh is None else fresh))
         self._mark_delivered(self.fresh[-1])
 
     def _step_towards(self, heads: Iterable[int]) -> dict[int, int]:
-        """Return a step that moves one head over delivered offsets towards an undelivered one.
+        """Return a step that moves the block over nodes that have it, towards a node without it.
 
-        Of `heads`, the one nearest to any undelivered offset moves. The result maps the port of
-        this move to the offset that the move reaches.
+        `heads` are the offsets that the block has just reached; the one nearest to such a node
+        moves. The result maps the port of this move to the offset that the move reaches.
         """
         heads, left = np.array(list(heads)), np.nonzero(np.frombuffer(self.done, np.uint8) == 0)[0]
         ways = self.topology.distance(heads[:, None], left[None, :])
@@ -226,7 +242,7 @@ class _OffsetSearch:
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table:
-    """Plan an all-gather; chunks are gathered one after another.
+    """Plan an all-gather in which blocks never wait; chunks are gathered one after another.
 
     Parameters
     ----------
@@ -237,11 +253,14 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Notes
     -----
-    With M chunks, M (N - 1) / 4 steps on an odd square: the lower bound. Elsewhere at least M times
-    `bufferless_steps`, and exactly as many on the small tori tried.
+    With M chunks, the plan takes M (N - 1) / 4 steps on an odd square, the lower bound. On other
+    networks it takes at least M times `bufferless_steps`, and exactly as many on the small tori
+    tried.
 
     Examples
     --------
+    The number of steps, and the lower bound:
+
     >>> import torusfabric as tf
     >>> schedule = BUFFERLESS(tf.parse_topology("7x7"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (49 - 1) / 4

@@ -32,7 +32,7 @@ def build_table(
     latency: int,
     ports: int | None = None,
 ) -> Table:
-    """Return the table of a collective without a root.
+    """Return the table of a collective without a root, from a plan for the blocks of node 0.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ MOST_TURNS = 16
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"
@@ -48,7 +49,7 @@ def _default_chunks(torus: Torus) -> int:
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
-    """Plan an all-reduce.
+    """Plan an all-reduce for short messages: nodes exchange their sums along each axis in turn.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 
     Examples
     --------
+    In one chunk, it takes as many steps as the diameter; the default is four chunks:
+
     >>> import torusfabric as tf
     >>> torus, collective = tf.parse_topology("5x7"), tf.parse_collective("allreduce")
     >>> RING_EXCHANGE(torus, collective, Options(chunks=1)).round_count, torus.diameter
@@ -99,9 +102,9 @@ def _axis_hops(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
     """Yield the hops along one `axis` of `torus`, as triples (step, out-port, in-port).
 
     The sum that came by the in-port is passed on by the out-port. The in-port is -1 in the first
-    step, where the node sends its own sum. On an even side the last
-    hop goes the same way for all chunks. Why: if chunks took turns, a run would save few cycles,
-    and results would lie in twice as many memories.
+    step, where the node sends its own sum. On an even side the last hop goes the same way for all
+    chunks. Why: if chunks took turns, a run would save few cycles, and results would lie in twice
+    as many memories.
     """
     hops, even = torus.sides[axis] // 2, torus.sides[axis] % 2 == 0
     for hop in range(hops):

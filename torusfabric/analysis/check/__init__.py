@@ -80,6 +80,8 @@ def check(
 
     Examples
     --------
+    The all-to-all has 512 transfers:
+
     >>> import torusfabric as tf
     >>> tf.check(tf.plan("4x4", "alltoall", check=False)).transfers
     512
@@ -123,7 +125,11 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
 
 
 def _inspect_form(schedule: Schedule) -> None:
-    """Check the rules that do not depend on the blocks that nodes hold."""
+    """Check all rules for which the blocks that nodes hold do not matter.
+
+    These are rules on numbers of ports and chunks, and on the arrays of a pattern, table or
+    quotient schedule.
+    """
     inspect_schedule(schedule)
     match schedule:
         case Lifted():

@@ -60,23 +60,23 @@ CELLS_AT_ONCE = 2**17
 
 @dataclass(frozen=True)
 class Traffic:
-    """The traffic of a schedule that passed its check.
+    """The transfers, hops and blocks of a schedule that passed its check.
 
     Parameters
     ----------
     rounds : int
-        The length of the schedule, empty rounds included.
+        Number of rounds of the schedule, with those in which no data move.
     transfers : int
         Number of transfers in all rounds.
     arcs_used : int
-        Number of uses of arcs in all rounds, which is the sum of the lengths of all paths.
+        The lengths of all paths, added up: a transfer over three links counts as three.
     longest : int
         Hops of the longest path.
     duplicates : int
         Number of times that a node received a block that it already held, or received twice in a
         round.
     round_hops : tuple of int
-        Hops of the longest path of each round, 0 for an empty round.
+        Hops of the longest path of each round, 0 for a round in which no data move.
     round_blocks : tuple of int
         Blocks of the longest message of each round. A partial sum counts as one block, regardless
         of its number of contributions.
@@ -94,15 +94,21 @@ class Traffic:
     def from_steps(
         cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0
     ) -> "Traffic":
-        """Return the traffic of a schedule that moves one block on each arc in use.
+        """Return the traffic of a schedule in which every transfer moves one block over one link.
 
-        `transfers` and `duplicates` are the fields of the result with these names. `moving` has 1
-        for each step in which blocks move, and 0 for each idle step.
+        Parameters
+        ----------
+        transfers, duplicates : int
+            The fields of the result with these names.
+        moving : tuple of int
+            For each step, 1 if blocks move in it, otherwise 0.
 
         Examples
         --------
-        >>> Traffic.from_steps(12, (1, 1, 0)).longest
-        1
+        Twelve transfers in two steps, and one step in which no block moves:
+
+        >>> Traffic.from_steps(12, (1, 1, 0)).round_hops
+        (1, 1, 0)
         """
         longest = max(moving, default=0)
         return cls(len(moving), transfers, transfers, longest, duplicates, moving, moving)
@@ -114,7 +120,10 @@ def follow_rounds(
     *,
     twice: bool = False,
 ) -> Traffic:
-    """Check the transfers of a schedule in any form, round by round.
+    """Check the transfers of a schedule in any form, round by round, and count its traffic.
+
+    Every block, or every contribution to a sum, is followed. If the state of all blocks does not
+    fit in memory, this takes several passes over the rounds, each for some of the blocks.
 
     Parameters
     ----------
@@ -190,18 +199,19 @@ def follow_rounds(
 
 
 class PassStopped(Exception):
-    """Raised to end a pass at its first fault."""
+    """Raised to end a pass over the rounds at the first fault that this pass finds."""
 
 
 class Findings:
-    """The earliest fault so far, and the counts, over all passes.
+    """The earliest fault so far, and the counts, over all passes of the follower.
+
+    A pass executes all rounds for some of the blocks.
 
     Attributes
     ----------
     sizes : dict of int to (Transfers, ndarray of int)
-        By the number of the round, its transfers and the number of blocks of each transfer. Only
-        rounds whose payload does not list blocks are entered: their sizes are known after all
-        passes.
+        Number of a round -> its transfers, and the number of blocks of each transfer. It has only
+        rounds whose transfers do not list their blocks; the numbers are complete after all passes.
     sending : tuple or None
         The earliest fault of a transfer: round, transfer, block or -1, node, out-port, text.
     missing : tuple or None
@@ -221,19 +231,30 @@ class Findings:
         self.received = self.fresh = 0
 
     def rounds_to_execute(self, limit: int) -> int:
-        """Return the number of rounds that the next pass executes, of the first `limit` rounds.
+        """Return the number of rounds that the next pass must execute, at most `limit`.
 
-        A fault in a round after the earliest fault so far cannot be the first.
+        After a fault in round r, later passes look only for faults in rounds 1 to r, because the
+        earliest fault is reported.
         """
         return limit if self.sending is None else min(limit, self.sending[0])
 
     def record_and_stop(
         self, number: int, transfers: Transfers, transfer: int, block: int | None, text: str
     ) -> NoReturn:
-        """Store the fault of transfer `transfer` of round `number`, and end the pass.
+        """Store the fault of a transfer, unless an earlier fault is known, and end the pass.
 
-        `transfers` are the transfers of the round. `block` is the number of the block at fault,
-        None if no single block is at fault. `text` describes the fault as in `make_fault`.
+        Parameters
+        ----------
+        number : int
+            The round, counted from 1.
+        transfers : Transfers
+            The transfers of the round.
+        transfer : int
+            Index of the transfer at fault.
+        block : int or None
+            Number of the block at fault; None if no single block is at fault.
+        text : str
+            Description of the fault, as for `make_fault`.
         """
         node, port = transfers.source[transfer], transfers.hops[transfer, 0]
         at = -1 if block is None else int(block)
@@ -242,21 +263,28 @@ class Findings:
         raise PassStopped
 
     def record_missing(self, node: int, block: int, text: str = "ends without {block}") -> None:
-        """Store that a node lacks a block at the end; `text` is that of `make_end_fault`."""
+        """Store that a node lacks a block at the end, unless a lower node is known to lack one.
+
+        `block` is the number of the block. `text` is the description, as for `make_end_fault`.
+        """
         found = (int(node), int(block), text)
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add the numbers of blocks that one pass counts in each transfer of a round.
+        """Add to the number of blocks of each transfer in a round the blocks of the present pass.
 
         `number` is the number of the round, and `transfers` are its transfers. ``sizes[k]`` is the
-        number of blocks in transfer k.
+        number of those blocks in transfer k that this pass follows.
         """
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
 
     def raise_fault_or_count(self) -> None:
-        """Raise the first fault of all passes, or complete the counts."""
+        """Raise the earliest fault; without a fault, complete `longest` and `received`.
+
+        It is called after the last pass. A transfer that carries no block in any pass is a fault,
+        too.
+        """
         schedule = self.schedule
         for number, (transfers, sizes) in sorted(self.sizes.items()):
             empty = np.flatnonzero(sizes == 0)
@@ -288,44 +316,48 @@ def popcount(words: Words) -> IntArray:
 def set_bits(state: Words, column: IntArray, position: IntLike) -> None:
     """Set bits in `state`, an array of uint64 of shape (words, positions).
 
-    At each entry of `position`, the bit with the number in `column` is set; word k has the bits
-    64 k to 64 k + 63.
+    For each k, bit ``column[k]`` at position ``position[k]`` becomes 1. Word w has the bits 64 w to
+    64 w + 63.
     """
     bit = np.uint64(1) << (column & 63).astype(np.uint64)
     np.bitwise_or.at(state.reshape(-1), (column >> 6) * state.shape[1] + position, bit)
 
 
 class BlockHoldings:
-    """The nodes that hold some blocks, as bits; at first, only the origins of the blocks.
+    """A table of bits for some blocks: each bit says if a node holds a block.
 
-    Let k be the index of a block in `ids`. Bit ``k % 64`` of ``words[k // 64, node]`` is 1 if the
-    node holds the block.
+    `ids` are the numbers of the blocks. For block ``ids[k]``, bit ``k % 64`` of ``words[k // 64,
+    node]`` is 1 if the node holds the block. At first, only origins hold their blocks.
     """
 
     def __init__(self, blocks: Blocks, ids: IntArray) -> None:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
         nodes, _ = blocks.initial_copies(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.n_groups), nodes)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies_per_block), nodes)
 
     def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
-        """Return the indices of pairs (column, node) where the node lacks block ``ids[column]``."""
+        """Return the indices k for which node ``node[k]`` lacks block ``ids[column[k]]``."""
         words = self.words[column >> 6, node]
         found: IntArray = np.flatnonzero(words >> (column & 63).astype(np.uint64) & 1 == 0)
         return found
 
     def count_received(self) -> int:
-        """Return the number of blocks that nodes hold and did not hold at first."""
-        start = self.blocks.groups.n_groups * len(self.ids)
+        """Return the number of blocks that nodes hold and did not hold at first.
+
+        A block counts once for each node that holds it.
+        """
+        start = self.blocks.copies_per_block * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def first_missing(self) -> tuple[int, int] | None:
-        """Return the lowest node that lacks a block at the end, and its lowest missing block, or
-        None.
+        """Return the lowest node that lacks a required block, and the lowest of these blocks.
+
+        The result is None if every node holds the blocks that the collective delivers to it.
         """
         node: IntArray
         ids: IntArray
-        if self.blocks.collective.to_all:
+        if self.blocks.collective.to_all and not self.blocks.groups.listed:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
             # Nodes outside of all groups need no block.
@@ -340,7 +372,11 @@ class BlockHoldings:
 
 
 class BlockWindow(BlockHoldings):
-    """The nodes that hold the blocks ``64 * first`` to ``64 * last - 1``, round by round."""
+    """One pass over a schedule in which blocks are copied: it follows some of the blocks.
+
+    These are the blocks ``64 * first`` to ``64 * last - 1``. The table of bits, see
+    `BlockHoldings`, says which nodes hold them, and is updated round by round.
+    """
 
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
         self.schedule, self.first, self.found = schedule, 64 * first, found
@@ -348,7 +384,7 @@ class BlockWindow(BlockHoldings):
         super().__init__(schedule.blocks, np.arange(64 * first, end))
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Copy the blocks of a round to the receivers; a sender must hold its blocks before.
+        """Copy the blocks of a round to the receivers, and check that senders hold them before.
 
         `number` is the number of the round, and `transfers` are its transfers.
         """
@@ -371,10 +407,11 @@ class BlockWindow(BlockHoldings):
         set_bits(self.words, ids - self.first, target[owner])
 
     def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
-        """Copy to the receivers all blocks that senders hold, or those of the wanted group.
+        """Execute transfers that do not list their blocks; returns the blocks that each carries.
 
-        ``target[k]`` is the receiver of transfer k of `transfers`. The result is the number of
-        blocks that each transfer carries.
+        Such a transfer carries all blocks that its sender holds, or those of one group of blocks.
+        The result is an array with a number for each transfer. ``target[k]`` is the receiver of
+        transfer k.
         """
         masks = None
         if isinstance(transfers.payload, Grouped):
@@ -404,20 +441,19 @@ class BlockWindow(BlockHoldings):
         return sizes
 
     def check_end(self) -> None:
-        """Check that every node holds the required blocks, and count the blocks that it
-        received.
-        """
+        """Record a node that lacks a required block, and count the received blocks in `found`."""
         self.found.fresh += self.count_received()
         if missing := self.first_missing():
             self.found.record_missing(*missing)
 
 
 class SumWindow:
-    """The sums of keys ``first`` to ``last - 1`` at all nodes, if partial sums move.
+    """One pass over a reduction in which partial sums move: it follows some of the sums.
 
-    The *key* of a contribution (origin, chunk) or (origin, destination, chunk) is its block number
-    without the origin. A node keeps at most one partial sum of each key. A *cell* stands for one
-    key at one node; its number is (key - first) * nodes + node.
+    All contributions to one sum have the same *key*, which is (chunk) or (destination, chunk) as a
+    number: the block number without the origin. The pass follows the keys ``first`` to ``last -
+    1``. A node has at most one partial sum of each key. A *cell* stands for one key at one node;
+    its number is (key - first) * nodes + node.
 
     - ``count[cell]`` is the number of contributions to the sum at this cell.
     - ``where[cell]`` is the cell that has the contribution of this cell's node. Partial sums move,
@@ -436,18 +472,39 @@ class SumWindow:
         self.where = np.arange((last - first) * self.nodes)
         self._onward = self.where.copy()
         count = np.zeros((last - first, self.nodes), np.int32)
-        count[:, self.groups.members.ravel()] = 1
+        if self.groups.listed:
+            mates = self._mates_of(np.arange(last - first))
+            np.put_along_axis(count, mates, 1, axis=1)
+        else:
+            count[:, self.groups.members.ravel()] = 1
         self.count = count.ravel()
 
+    def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
+        """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
+
+        The sums of a listed group have keys of their own. The sums of sub-tori have the same keys,
+        and `node` is a node of the sub-torus.
+        """
+        if self.groups.listed:
+            group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
+        else:
+            group = self.groups.group_of_node[node]
+        found: IntArray = self.groups.members[group]
+        return found
+
     def block_of_cell(self, cell: int) -> int:
-        """Return the block number of the contribution of a cell's node to the cell's sum."""
+        """Return the block number of a contribution, given its node and key as a cell number.
+
+        A cell stands for one sum (key) at one node: cell = (key - first) * nodes + node.
+        """
         key, origin = divmod(int(cell), self.nodes)
         return int(self.groups.position_of_node[origin]) * self.keys + self.first + key
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Move partial sums, and copy complete sums; a sender must hold the sums before the round.
+        """Move partial sums, and copy complete sums, from the senders to the receivers of a round.
 
-        `number` is the number of the round, and `transfers` are its transfers.
+        A sender must hold the sums before the round. `number` is the number of the round, and
+        `transfers` are its transfers.
         """
         owner, key = self._carried_sums(number, transfers)
         source = key * self.nodes + transfers.source[owner]
@@ -473,7 +530,7 @@ class SumWindow:
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
             first = arriving[np.argmax(total + carried[arriving] > self.full)]
             node = target[first] % self.nodes
-            cell = target[first] - node + self.groups.members[self.groups.group_of_node[node], 0]
+            cell = target[first] - node + self._mates_of(target[first] // self.nodes, node)[0]
             text = "sends {block}, which is counted twice"
             self.found.record_and_stop(
                 number, transfers, owner[first], self.block_of_cell(cell), text
@@ -482,10 +539,11 @@ class SumWindow:
         self.found.fresh += len(owner)
 
     def _carried_sums(self, number: int, transfers: Transfers) -> tuple[IntArray, IntArray]:
-        """Return the sums that `transfers`, the transfers of round `number`, carry.
+        """Return the sums that the transfers of a round carry.
 
         The result is two arrays, with one entry for each sum: the index of the transfer, and the
-        key of the sum.
+        key, a number that all contributions to the sum have in common. `number` is the number of
+        the round.
         """
         source, payload = transfers.source, transfers.payload
         if isinstance(payload, Listed):
@@ -510,7 +568,7 @@ class SumWindow:
         first = np.arange(self.last - self.first)[:, None] * self.nodes
         owners, lists = [], []
         for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
-            mates = self.groups.members[self.groups.group_of_node[node]]
+            mates = self._mates_of(np.arange(self.last - self.first), node)
             held = self.where[first + mates] == first + node
             held |= self.count[first + node] == self.full
             key, origin = np.nonzero(held & (wanted == group.T))
@@ -521,16 +579,18 @@ class SumWindow:
     def _listed_sums(
         self, number: int, transfers: Transfers, owner: IntArray, ids: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Return the sums that transfers of round `number` list, in the form of `_carried_sums`.
+        """Return the sums whose contributions the transfers of a round list one by one.
 
-        A transfer must list all contributions to a sum that its sender holds; a part of them is a
-        fault. Transfer ``owner[k]`` lists block ``ids[k]``.
+        Transfer ``owner[k]`` lists block ``ids[k]``, which is one contribution. A transfer must
+        list all contributions to a sum that its sender holds; to list a part of them is a fault.
+        The result has the form of `_carried_sums`, and `number` is the number of the round.
         """
         key, position = ids % self.keys - self.first, ids // self.keys
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
         cell = key * self.nodes + transfers.source[owner]
-        origin = self.groups.node_in_same_group(transfers.source[owner], position[mine])
+        mates = self._mates_of(key, transfers.source[owner])
+        origin = mates[np.arange(len(mates)), position[mine]]
         there = self.where[key * self.nodes + origin]
         lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
         if lacking.size:
@@ -557,33 +617,29 @@ class SumWindow:
         return pair // (self.last - self.first), pair % (self.last - self.first)
 
     def check_end(self) -> None:
-        """Record the first sum that a node must hold completely at the end and does not hold."""
-        keys, members = np.arange(self.first, self.last), self.groups.members
-        required = self.schedule.blocks.postcondition(keys)
-        nodes = np.sort(members.ravel())
-        if required[0] < 0:
-            at, key = np.nonzero(self.full > self.count.reshape(-1, self.nodes)[:, nodes].T)
-            node = nodes[at]
-        else:
-            node, key = members[:, required].ravel(), np.tile(keys - self.first, len(members))
-            lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
-            lacking = lacking[np.argsort(node[lacking], kind="stable")]
-            node, key = node[lacking], key[lacking]
+        """Record the first node that must hold a complete sum at the end and does not hold it."""
+        node, ids = self.schedule.blocks.required_copies(np.arange(self.first, self.last))
+        key = ids - self.first
+        lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
+        lacking = lacking[np.argsort(node[lacking], kind="stable")]
+        node, key = node[lacking], key[lacking]
         if len(node):
-            mates = key[0] * self.nodes + members[self.groups.group_of_node[node[0]]]
+            mates = key[0] * self.nodes + self._mates_of(key[0], node[0])
             missing = mates[self.where[mates] != key[0] * self.nodes + node[0]]
             self.found.record_missing(node[0], self.block_of_cell(missing[0]))
 
 
 class KeptSumsWindow:
-    """The sums of one chunk, if nodes keep their sums.
+    """One pass over a reduction in which nodes keep their sums and send copies.
+
+    It follows the sums of one chunk.
 
     - ``total[node, k]`` is the number of times that the sum of `node` has the contribution of node
       k; 2 stands for any larger number, too.
     - ``arrived[node, port]`` is the word that arrived last by an in-port, if ``came[node, port]``.
 
-    A word that arrives is added to the sum. In `Rounds`, lifted or not, a word that has all
-    contributions of the sum replaces it. In a table, nodes only add.
+    A word that arrives is added to the sum. In a schedule that lists its rounds (`Rounds`), a word
+    that has all contributions of the sum replaces it. In a table, nodes only add.
     """
 
     def __init__(
@@ -604,7 +660,7 @@ class KeptSumsWindow:
         self.came = np.zeros((nodes, ports), bool)
 
     def execute_round(self, number: int, transfers: Transfers) -> None:
-        """Execute one round: all words leave before any word arrives.
+        """Execute one round: all words leave their senders before any word arrives.
 
         `number` is the number of the round, and `transfers` are its transfers.
         """
@@ -649,7 +705,10 @@ class KeptSumsWindow:
         return int(blocks.encode(blocks.groups.position_of_node[origin], self.chunk))
 
     def check_end(self) -> None:
-        """Check that all sums that are delivered are complete."""
+        """Record the first node whose sum lacks a contribution at the end, or has one twice.
+
+        In a reduce only the root is checked, in an all-reduce every node.
+        """
         root = self.schedule.collective.root
         for group in self.schedule.blocks.groups.members:
             receivers = group if root is None else group[[root]]

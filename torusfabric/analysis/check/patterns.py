@@ -35,7 +35,10 @@ CELLS_AT_ONCE = 2**16
 
 
 def inspect_pattern(schedule: Pattern) -> None:
-    """Check that the arrays of a pattern have the right shape, and name valid ports and chunks."""
+    """Check that a pattern suits its collective, and that its arrays are valid.
+
+    The arrays must have the right shape, and name existing ports and chunks.
+    """
     if schedule.collective.personal:
         kind = schedule.collective.kind
         raise make_fault(schedule, None, f"a pattern cannot address the blocks of {kind}")
@@ -43,10 +46,14 @@ def inspect_pattern(schedule: Pattern) -> None:
 
 
 def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | None) -> None:
-    """Check the arrays of a pattern: shape, links at ports in use, ports and chunks.
+    """Check the arrays of a pattern: their shape, and that they name valid ports and chunks.
 
-    `number` is the round that messages name, counted from 1, or None. A message has `chunks`
-    chunks.
+    Parameters
+    ----------
+    chunks : int
+        Number of chunks that may be named.
+    number : int or None
+        Round that error messages name, counted from 1; None for no round.
     """
     shape = schedule.topology.nodes, schedule.topology.ports
     if np.shape(schedule.feed) != shape or np.shape(schedule.inject) != shape:
@@ -63,11 +70,11 @@ def _inspect_entries(schedule: Pattern | SumPattern, chunks: int, number: int | 
 
 
 def is_static_pattern(schedule: Pattern) -> bool:
-    """Return True if the arcs of all steps, used in one step, would obey all limits.
+    """Return True if one check of arcs and ports is enough for all steps of a pattern.
 
-    These are the limits on messages of a node and, in half duplex, on messages of a link.
-
-    Then no step needs to be checked on its own. The result is False for a pattern without steps.
+    For this check, the arcs of all steps are used in one step. It is passed if no node sends or
+    receives more messages than its ports allow and, in half duplex, if no link is used both ways.
+    The result is False for a pattern without steps.
     """
     if schedule.steps < 1:
         return False
@@ -80,7 +87,7 @@ def is_static_pattern(schedule: Pattern) -> bool:
 
 
 def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
-    """Return the traffic of a pattern.
+    """Count the blocks that a pattern moves.
 
     Returns
     -------
@@ -109,12 +116,13 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
 
 
 def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
-    """Check a pattern for which `is_static_pattern` returns True.
+    """Check that every node receives all blocks in a pattern, and return its traffic.
 
     Parameters
     ----------
     schedule : Pattern
-        A pattern that `inspect_pattern` accepts, with at least one step.
+        A pattern with at least one step, which has passed `inspect_pattern` and
+        `is_static_pattern`.
     progress : function of (done, total), optional
         As for `check`.
 
@@ -151,7 +159,11 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
 
 
 class _Feeders:
-    """The out-arc that feeds each out-arc: ``feeder[arc]``, or the number of arcs for none."""
+    """The feeders of a pattern: for each arc, the arc whose words it carries one step later.
+
+    An arc has the number node * ports + out-port. ``feeder[arc]`` is the number of its feeder, or
+    the number of all arcs if it has none.
+    """
 
     def __init__(self, schedule: Pattern) -> None:
         self.schedule, topology = schedule, schedule.topology
@@ -163,15 +175,16 @@ class _Feeders:
 
     @cached_property
     def block_order(self) -> IntArray:
-        """The order in which blocks are followed: blocks of the same chunk are adjacent."""
+        """The numbers of all blocks, in the order in which they are followed: chunk by chunk."""
         ids = np.arange(self.schedule.blocks.n_blocks)
         return np.argsort(self.schedule.blocks.chunk(ids), kind="stable")
 
     @cached_property
     def injected_blocks(self) -> tuple[IntArray, IntArray]:
-        """The arcs that carry a block of their node in step 1, and the numbers of these blocks.
+        """The arcs that carry a block of their own node in step 1, and the numbers of these blocks.
 
-        Both are arrays with one entry for each such arc.
+        Both are arrays with one entry for each such arc. An arc has the number node * ports +
+        out-port.
         """
         nodes, ports = np.nonzero(self.schedule.inject >= 0)
         chunks = self.schedule.inject[nodes, ports]
@@ -180,11 +193,12 @@ class _Feeders:
         )
 
     def _chain_labels(self) -> IntArray:
-        """Return a number for each arc, equal for arcs that lead back to the same arc or cycle.
+        """Return a number for each arc, equal for arcs on the same chain of feeders.
 
-        Jumps to feeders double in length until all arcs have arrived, as in `check_pattern`. Why: a
-        search by a graph library would do the same, but importing the library takes longer than
-        checking a small pattern.
+        Each arc has at most one feeder, the arc whose words it carries one step later. Two arcs
+        have equal numbers if the chains of their feeders lead back to the same arc or cycle. Jumps
+        along the chains double in length. Why: a search by a graph library would do the same, but
+        importing the library takes longer than checking a small pattern.
         """
         back = np.where(self.feeder[:-1] < self.arcs, self.feeder[:-1], np.arange(self.arcs))
         feeder, lowest = back, np.arange(self.arcs)
@@ -197,9 +211,10 @@ class _Feeders:
                 return number[last]
 
     def arc_groups(self) -> "list[_ArcGroup]":
-        """Return the arcs, divided into sets, so that an arc and its feeder are in the same set.
+        """Divide the arcs into about `MOST_GROUPS` sets; an arc and its feeder are in one set.
 
-        Sets of arcs over which no block moves are left out.
+        The feeder of an arc is the arc whose words it carries one step later. Sets of arcs over
+        which no block moves are left out.
         """
         label = self._chain_labels()
         moving = np.zeros(label.max() + 1, bool)
@@ -216,10 +231,11 @@ class _Feeders:
 
 
 class _ArcGroup:
-    """A set of arcs that contains the feeders of all its arcs.
+    """A set of arcs of a pattern, with jumps from each arc to earlier ones.
 
-    For each doubling it has the *jumps*: for each arc, the arc 1, 2, 4 .. feeders back. A last jump
-    covers the remaining steps.
+    Each arc has at most one feeder, the arc whose words it carries one step later; the feeder is in
+    the set, too. Jump j is an array: for each arc, the arc that is 2^j feeders back. A last jump
+    covers the remaining steps, so that all jumps together go back over all steps.
     """
 
     def __init__(self, feeders: _Feeders, arcs: IntArray) -> None:
@@ -251,10 +267,10 @@ class _ArcGroup:
         self.column, self.arc = column[ids[mine]], local[injecting[mine]]
 
     def deliver_blocks(self, held: Words, first: int, last: int) -> None:
-        """Write into `held` which nodes receive which blocks over the arcs of this set.
+        """Set the bits of the blocks that nodes receive over the arcs of this set.
 
-        Blocks are bits of words, 64 blocks to a word. The words ``first`` to ``last - 1`` are
-        followed; ``held[k]`` has word ``first + k`` of every node.
+        ``held[k]`` is an array of uint64, in which each node has 64 bits for the blocks 64 (first +
+        k) to 64 (first + k) + 63. Blocks up to those of word ``last - 1`` are followed.
         """
         low, high = np.searchsorted(self.column, [64 * first, 64 * last])
         if low == high:
@@ -269,14 +285,17 @@ class _ArcGroup:
 
 
 def check_sum_pattern(schedule: SumPattern) -> Traffic:
-    """Return the traffic of a pattern of sums that `inspect_sum_pattern` accepts."""
+    """Return the traffic of a pattern of sums, which has passed `inspect_sum_pattern`."""
     steps = schedule.round_count
     arcs = int((schedule.inject >= 0).sum())
     return Traffic.from_steps(arcs * steps, (int(arcs > 0),) * steps)
 
 
 def inspect_sum_pattern(schedule: SumPattern) -> None:
-    """Check a pattern of sums completely.
+    """Check all rules for a pattern of sums; no contribution needs to be followed.
+
+    The out-ports that carry a chunk must form one cycle through all nodes, and each of them must be
+    fed by the in-port at which this chunk arrives.
 
     Raises
     ------
@@ -310,7 +329,11 @@ def inspect_sum_pattern(schedule: SumPattern) -> None:
 
 
 def _inspect_cycles(schedule: SumPattern) -> None:
-    """Check that the out-ports of each chunk form one cycle through all nodes."""
+    """Check that the out-ports which carry the same chunk form one cycle through all nodes.
+
+    The cycles together must cover each chunk once; a cycle covers as many chunks as the pattern has
+    turns.
+    """
     topology, inject = schedule.topology, schedule.inject
     nodes = np.arange(topology.nodes)
     covered = np.zeros(schedule.sums_of_owner, int)
@@ -343,10 +366,10 @@ def _inspect_cycles(schedule: SumPattern) -> None:
 def _block_of_contribution(
     schedule: SumPattern, node: int, chunk: int, owner: int | None = None
 ) -> int:
-    """Return the block number of a node's contribution to a sum.
+    """Return the block number of the contribution of `node` to a sum, for an error message.
 
-    The sum is the one that node `owner` completes, by default the next node. `chunk` counts among
-    the sums of this owner.
+    The sum is the one that node `owner` has at the end; by default the owner is node ``node + 1``.
+    `chunk` is the number of the sum among the sums of this owner.
     """
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:

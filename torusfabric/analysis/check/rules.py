@@ -1,4 +1,4 @@
-"""The rules that do not depend on the blocks that nodes hold, and the messages about faults."""
+"""The rules that do not depend on the blocks that nodes hold, and the errors about faults."""
 
 from collections.abc import Iterator
 from typing import SupportsInt
@@ -23,7 +23,7 @@ def make_fault(
     block: SupportsInt | None = None,
     when: str | None = None,
 ) -> ScheduleError:
-    """Return a `ScheduleError` that names round, node, port and block.
+    """Return the error for a fault in a schedule; its message names round, node, port and block.
 
     Parameters
     ----------
@@ -32,10 +32,12 @@ def make_fault(
     text : str
         The description of the fault, which follows the location in the message. ``{block}`` is
         replaced by the name of the block.
+    node, block : int, optional
+        Node at the fault, and number of the block at fault.
     port : int, optional
         The out-port or in-port at the fault.
     when : str, optional
-        The beginning of the message, by default the round.
+        The beginning of the message, by default ``Round 3:`` for round 3.
     """
     topology = schedule.topology
     at = None if node is None else int(node)
@@ -56,9 +58,9 @@ def make_fault(
 def make_end_fault(
     schedule: Schedule, node: SupportsInt, block: SupportsInt, text: str = "ends without {block}"
 ) -> ScheduleError:
-    """Return the fault of a node that lacks a block after the last round.
+    """Return the error for a node that lacks a block after the last round.
 
-    `text` describes the fault as in `make_fault`.
+    `block` is the number of the block, and `text` the description of the fault, as in `make_fault`.
     """
     count = schedule.round_count
     when = f"After {count} {schedule.switching.unit}{'s' * (count != 1)}:"
@@ -66,7 +68,7 @@ def make_end_fault(
 
 
 def inspect_schedule(schedule: Schedule) -> None:
-    """Check the numbers of ports and chunks, and the root."""
+    """Check the numbers of ports and chunks of a schedule, and the root of its collective."""
     groups = schedule.collective.groups(schedule.topology)
     degree, nodes = len(groups.port_in_topology), groups.group_size
     if not 1 <= schedule.ports <= degree:
@@ -75,14 +77,15 @@ def inspect_schedule(schedule: Schedule) -> None:
         raise make_fault(schedule, None, f"Chunks must be positive, not {schedule.chunks}")
     root = schedule.collective.root
     if schedule.collective.rooted and (root is None or not 0 <= root < nodes):
-        what = "a node" if groups.n_groups == 1 else "a position in a group"
+        whole = groups.n_groups == 1 and not groups.listed
+        what = "a node" if whole else "a position in a group"
         raise make_fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
 
 
 def inspect_round(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> tuple[int, int]:
-    """Check paths, arcs, ports and the form of payloads of one round.
+    """Check one round: paths, arcs, ports, and the blocks that transfers name.
 
     Parameters
     ----------
@@ -117,9 +120,11 @@ def inspect_round(
 
 
 def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that senders are nodes, and that each path has valid ports and is not too long.
+    """Check that each transfer starts at a node, and that its path is valid.
 
-    `number` is the number of the round for messages, and `transfers` are its transfers.
+    A path must use existing ports, stay within its group of nodes, and have at least one hop; with
+    store-and-forward switching it has exactly one. `number` is the number of the round for
+    messages, and `transfers` are its transfers.
     """
     topology, source, hops = schedule.topology, transfers.source, transfers.hops
     if np.ndim(source) != 1 or np.ndim(hops) != 2 or len(source) != len(hops):
@@ -159,10 +164,10 @@ def _check_paths(schedule: Schedule, number: int, transfers: Transfers) -> None:
 def _payload_faults(
     schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
 ) -> Iterator[tuple[BoolArray, str]]:
-    """Yield pairs (wrong, text): a mask of the transfers that break a rule, and the fault.
+    """Yield, for each rule about the data of transfers, the transfers that break the rule.
 
-    `number` is the number of the round for messages. `kept` says that nodes keep their sums in this
-    schedule.
+    Each result is a pair: a mask, True for these transfers, and the text of the fault. `number` is
+    the number of the round for messages. `kept` is True if nodes keep their sums in this schedule.
     """
     payload, count, collective = transfers.payload, schedule.blocks.n_blocks, schedule.collective
     senders = (len(transfers),)
@@ -172,6 +177,9 @@ def _payload_faults(
         case KeptSums(chunk=chunk, passed=passed):
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
+                yield np.ones(senders, bool), text
+            if collective.members:
+                text = "sends a sum that it keeps, which is no part of groups of listed nodes"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
                 raise make_fault(
@@ -194,9 +202,10 @@ def _payload_faults(
 
 
 def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
-    """Check that no arc is used twice, and that no node sends or receives too many messages.
+    """Check that, in one round, no arc is used twice, and no node uses too many ports.
 
-    `number` is the number of the round for messages, and `transfers` are its transfers.
+    The number of messages that a node sends, or receives, is limited by `Schedule.ports`. `number`
+    is the number of the round for messages, and `transfers` are its transfers.
     """
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)
@@ -231,9 +240,10 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
 
 
 def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:
-    """Return the first index at which a value occurs for the (`limit` + 1)-th time, or None.
+    """Return the index at which a value first occurs more than `limit` times; None if none does.
 
-    All values are less than `size`, by which the faster of two ways of counting is chosen.
+    With limit 1 and the values 5 7 5 8, it is 2. All values are less than `size`, by which the
+    faster of two ways of counting is chosen.
     """
     if len(values) * 16 > size:
         most = np.bincount(values).max(initial=0)

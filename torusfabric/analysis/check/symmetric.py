@@ -1,10 +1,9 @@
 """Fast proof for symmetric schedules: tables, and quotient schedules.
 
-In a quotient schedule, nodes with the same label behave alike.
-
-Translating such a schedule by a node with label 0 leaves it unchanged. It is therefore enough to
-follow the blocks of one origin for each label, and to check arcs and ports at one node for each
-label. In a `Table` all nodes have the same label.
+In a quotient schedule, each node has a label, and nodes with the same label behave alike. A
+translation that moves node 0 to a node with label 0 leaves such a schedule unchanged. It is
+therefore enough to follow the blocks of one origin for each label, and to check arcs and ports at
+one node for each label. In a `Table` all nodes have the same label.
 
 Each function named prove_.. returns the traffic of a correct schedule, and None for a wrong one.
 The caller then runs the follower, which names the fault.
@@ -26,7 +25,7 @@ __all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_kept_su
 
 
 def inspect_table(schedule: Table) -> None:
-    """Check that the arrays of a table have the right shape, and name valid blocks."""
+    """Check that the arrays of a table have the right shape, and name existing blocks and ports."""
     topology = schedule.topology
     personal = schedule.collective.personal and not schedule.collective.reducing
     shape = (len(schedule.offset), topology.ports)
@@ -59,9 +58,9 @@ def inspect_table(schedule: Table) -> None:
 
 
 def table_traffic(schedule: Table | SumTable) -> tuple[int, tuple[int, ...]]:
-    """Return the number of transfers of a table, and a tuple with an entry for each step.
+    """Return the number of transfers of a table, and a tuple with one entry for each step.
 
-    The entry is 0 for a step in which all ports are idle, else 1.
+    The entry is 1 if a port is in use in the step, and 0 if all ports are idle.
     """
     used = _used_ports(schedule)
     return int(used.sum()) * schedule.topology.nodes, tuple(used.any(axis=1).astype(int).tolist())
@@ -74,7 +73,10 @@ def _used_ports(schedule: Table | SumTable) -> BoolArray:
 
 
 def _is_contended(schedule: Table | SumTable) -> bool:
-    """Return True if a step uses both directions of a link in half duplex, or too many ports."""
+    """Return True if a step of a table breaks a limit on ports or links.
+
+    It does if a node uses more ports than it may or, in half duplex, both directions of a link.
+    """
     used = _used_ports(schedule)
     both = schedule.duplex == Duplex.HALF and bool(
         (used & used[:, schedule.topology.opposite]).any()
@@ -83,11 +85,12 @@ def _is_contended(schedule: Table | SumTable) -> bool:
 
 
 def prove_table(schedule: Table) -> Traffic | None:
-    """Check a table for an all-gather or an all-to-all, by the blocks of origin 0.
+    """Check a table for an all-gather or an all-to-all by the blocks of node 0.
 
-    A block of origin 0 is at offset d after it was delivered there; at offset 0 it is from the
-    start. Each delivery at an offset must therefore follow an earlier delivery one hop before
-    (Fragopoulou and Akl, Lemma 5).
+    The result is the traffic, or None if the table is wrong. All nodes do the same, so the blocks
+    of origin 0 stand for all others. Such a block is at offset d (which is node d) after it was
+    delivered there, and at offset 0 from the start. Each delivery at an offset must therefore
+    follow an earlier delivery one hop before (Fragopoulou and Akl, Lemma 5).
     """
     topology, blocks, chunks = schedule.topology, schedule.blocks, schedule.chunks
     step, port = np.nonzero(schedule.offset >= 0)
@@ -96,10 +99,10 @@ def prove_table(schedule: Table) -> Traffic | None:
     destination: Any = 0 if schedule.destination is None else schedule.destination[step, port]
 
     def block_key(offset: IntArray, chunk: IntArray, destination: Any) -> IntArray:
-        """Return a number for chunk `chunk` of the message of origin 0 at an offset.
+        """Return a number that stands for a block of origin 0 at an offset.
 
-        `destination` is the destination of the message, or 0 if all destinations get the same one.
-        Different blocks and offsets have different numbers.
+        The block is chunk `chunk` of the message for `destination`, which is 0 if all destinations
+        get the same message. Different blocks and offsets have different numbers.
         """
         place: IntArray = np.asarray(destination, np.int64) * topology.nodes + offset
         return place * chunks + chunk
@@ -124,12 +127,14 @@ def prove_table(schedule: Table) -> Traffic | None:
 
 
 def prove_reduction_table(schedule: Table) -> Traffic | None:
-    """Check a table for a reduce-scatter or an all-reduce, by the sums of owner 0.
+    """Check a table for a reduction; returns its traffic, or None if it is wrong.
 
-    Only the number of contributions at each offset is followed. This is enough because partial sums
-    move, so no contribution is in two partial sums. A sender sends its whole partial sum, own
-    contribution included, and keeps nothing. A second send of a partial sum from the same offset is
-    therefore wrong, and so is a partial sum after the first `reducing` steps.
+    The collective is a reduce-scatter or an all-reduce in which partial sums move. All nodes do the
+    same, so the sums that node 0 completes stand for all others. Only the number of contributions
+    to the sum at each offset is followed. This is enough because a sender sends its whole partial
+    sum, own contribution included, and keeps nothing, so that no contribution is in two partial
+    sums. A second send of a partial sum from the same offset is therefore wrong, and so is a
+    partial sum after the first `reducing` steps.
     """
     topology, nodes = schedule.topology, schedule.topology.nodes
     count = np.ones((nodes, schedule.sums_of_owner), np.int64)
@@ -158,11 +163,12 @@ def prove_reduction_table(schedule: Table) -> Traffic | None:
 
 
 def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
-    """Check a table of kept sums, by the sums of node 0 as sets of offsets.
+    """Check a table in which nodes keep their sums; returns its traffic, or None if it is wrong.
 
-    By symmetry, the word that node 0 sends by a port is, translated by the generator of the port,
-    the word that it receives by the opposite in-port. `twice` says that a contribution may be in a
-    kept sum more than once, as for ``max``.
+    All nodes do the same, so the sums of node 0 are enough. A sum is the set of offsets of the
+    nodes whose contributions it has. The word that node 0 receives by an in-port is the word that
+    it sends by the opposite out-port, translated by one hop. `twice` is True if a contribution may
+    be in a kept sum more than once, as for ``max``.
     """
     topology, every = schedule.topology, np.arange(schedule.topology.nodes)
     named = (schedule.passed >= -1) & (schedule.passed < topology.ports)
@@ -189,7 +195,8 @@ def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
 def inspect_quotient(schedule: Quotient) -> None:
     """Check the labels of a quotient schedule, and the form of each `Send`.
 
-    The labels must be a homomorphism from the torus onto the integers modulo m.
+    Nodes with the same label behave alike, so labels must fit the translations of the torus: one
+    hop through a port must change the label modulo m by the same number at every node.
     """
     modulus, weights, sides = schedule.modulus, schedule.weights, schedule.topology.sides
     collective = schedule.collective
@@ -227,9 +234,11 @@ def inspect_quotient(schedule: Quotient) -> None:
 
 
 def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
-    """Check a quotient schedule by the blocks of one origin for each label, on the whole torus.
+    """Check a quotient schedule; returns its traffic, or None if it is wrong.
 
-    64 origins are followed at a time, one bit each. `progress` is called as for `check`.
+    Nodes with the same label behave alike. It is therefore enough to follow the blocks of one
+    origin for each label on the whole torus, 64 origins at a time, one bit each. `progress` is
+    called as for `check`.
     """
     topology, modulus = schedule.topology, schedule.modulus
     steps = schedule.quotient_rounds
@@ -288,7 +297,11 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
 
 
 def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
-    """Return True if an arc carries two messages, or a node sends or receives too many messages."""
+    """Return True if a round of a quotient schedule breaks a limit on arcs or ports.
+
+    It does if an arc carries two messages, or if a node sends or receives more messages than it
+    may. `sends` are the sends of the round.
+    """
     used = np.zeros((schedule.modulus, schedule.topology.ports), int)
     load = np.zeros((2, schedule.modulus), int)
     for send in sends:
@@ -304,9 +317,9 @@ def _is_contended_round(schedule: Quotient, sends: tuple[Send, ...]) -> bool:
 
 
 def _displaced_nodes(schedule: Quotient, send: Send, nodes: IntArray) -> IntArray:
-    """Return the nodes at which the messages of `send` from each of `nodes` arrive.
+    """Return the nodes at which the messages of `send` arrive: one receiver for each of `nodes`.
 
-    They are integers of 32 bits, which saves memory.
+    The result has integers of 32 bits, which saves memory.
     """
     sides, shift = schedule.topology.sides, send.displacement(schedule.topology)
     there, stride = np.zeros_like(nodes), 1

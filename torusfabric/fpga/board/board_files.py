@@ -28,14 +28,17 @@ __all__ = ["find_board", "boards_folder", "load_boards"]
 
 
 def boards_folder() -> Path:
-    """Return the folder of descriptions: in the package, or next to it in the repository."""
+    """Return the folder with the files that describe boards.
+
+    It lies in the package or, in the repository, next to the package.
+    """
     package = Path(__file__).resolve().parents[2]
     installed = package / "boards"
     return installed if installed.is_dir() else package.parent / "boards"
 
 
 def load_boards() -> dict[str, Board]:
-    """Load all descriptions in `boards_folder`, and return the boards by name."""
+    """Execute all files in `boards_folder`, and return the boards that they describe, by name."""
     boards: dict[str, Board] = {}
     for path in sorted(boards_folder().glob("*.py")):
         boards |= _boards_of_file(path)
@@ -43,7 +46,7 @@ def load_boards() -> dict[str, Board]:
 
 
 def find_board(name: str) -> Board:
-    """Return the board of a name, or of a file that describes a single board.
+    """Return a board, given its name or the path of a file that describes a single board.
 
     Raises
     ------
@@ -69,7 +72,11 @@ def find_board(name: str) -> Board:
 
 
 def _check_board(board: Board) -> Board:
-    """Return a board after a trial build that requests its pins; refuse a board that fails."""
+    """Return `board` after a check, or raise `InputError`.
+
+    The check makes the inputs of the tools for an empty design with the board's pins. It fails, for
+    example, if the platform lacks a pin that the description names.
+    """
     try:
         platform = board.make_platform()
         platform.default_clk_frequency  # noqa: B018 (fails without a clock)
@@ -89,11 +96,11 @@ def _check_board(board: Board) -> Board:
 
 
 def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
-    """Refuse a resource of which a board's description selects the wrong subsignals.
+    """Refuse a resource of Amaranth if a board's description selects the wrong subsignals.
 
-    `used` are the names of the selected subsignals. The resource must have them. If a resource has
-    subsignals, at least one must be selected. `use` is the purpose of the resource, for the
-    message.
+    A subsignal is a named part of a resource, such as ``tx`` of a serial line. `used` are the names
+    of the selected subsignals. The resource must have them. If a resource has subsignals, at least
+    one must be selected. `use` is the purpose of the resource, for the message.
     """
     parts = [each.name for each in resource.ios if isinstance(each, Subsignal)]
     if not set(used) <= set(parts) or (parts and not used):
@@ -102,7 +109,7 @@ def _require_parts(use: str, resource: Resource, used: Sequence[str]) -> None:
 
 
 def _boards_of_file(path: Path) -> dict[str, Board]:
-    """Load the file of descriptions at `path`, and return its boards by name."""
+    """Execute the file at `path`, a module of Python, and return its boards by name."""
     found = getattr(_run_file(path), "BOARDS", None)
     if not isinstance(found, dict):
         raise InputError(
@@ -119,7 +126,7 @@ def _boards_of_file(path: Path) -> dict[str, Board]:
 
 
 def _run_file(path: Path) -> types.ModuleType:
-    """Execute the file of descriptions at `path`, and return it as a module."""
+    """Execute the file at `path`, which describes boards, and return it as a module."""
     loader = importlib.machinery.SourceFileLoader(f"torusfabric_board_{path.stem}", str(path))
     module = types.ModuleType(loader.name)
     try:

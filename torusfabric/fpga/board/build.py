@@ -86,7 +86,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
     progress: Progress | None = None,
     force: bool = False,
 ) -> BuildResult:
-    """Build the bitstream of a fabric behind its bridge.
+    """Build a bitstream: the fabric with the bridge through which a computer reaches it.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def build(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _report_waiting(progress: Progress | None, folder: Path) -> None:
-    """Tell `progress` that this build waits for another one to end.
+    """Tell `progress` that this build waits for another one: in its folder, or of equal contents.
 
     `folder` is the folder of this build, for the message.
     """

@@ -67,9 +67,11 @@ class Limit:
         return f"{self.side}x{self.side} {self.collective} of {self.width} bits"
 
     def excludes(self, fabric: "Fabric") -> bool:
-        """Return True if a fabric is at least as large as one that place and route failed on.
+        """Return True if it is known that a fabric cannot fit, because a smaller one did not.
 
-        This is known only if the limit is measured, and for the same collective and algorithm.
+        The limit must be measured: place and route failed on the next larger square torus. The
+        fabric must have at least as many nodes and bits as that one, and the same collective and
+        algorithm.
         """
         sides = getattr(fabric.program.topology, "sides", ())
         return (
@@ -108,7 +110,10 @@ class Limit:
 
 
 def _is_file_name(name: str) -> bool:
-    """Return True for a file name, without folders, that no other file of a build has."""
+    """Return True for the name of a file, without folders, that a build may give to its products.
+
+    Names of other files of a build, such as ``report.json``, are excluded.
+    """
     return PurePath(name).name == name and name not in ("", ".", "..", "build", "report.json")
 
 
@@ -186,7 +191,10 @@ class Board:
     file: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse entries that no build can use; the loader adds the line of the file."""
+        """Check the entries, and raise `InputError` for those that no build can use.
+
+        The function that loads the board's file adds the line of the entry to the message.
+        """
         require_fields(self)
         if not all(map(_is_file_name, self.products)) or not self.products:
             names = "names of files beside report.json, the bitstream first"
@@ -200,7 +208,7 @@ class Board:
                 raise InputError(f"{name} of Board must be a positive number, not {number}")
 
     def make_platform(self) -> Any:
-        """Return a new platform, which can be built once."""
+        """Return a new platform of Amaranth for this board; each platform can be built once."""
         platform = with_current_tools(self.platform(), self.name)
         platform.add_resources(self.resources)
         platform.transceivers = self.transceivers

@@ -34,7 +34,9 @@ _COLOURS = {"r": "red", "g": "green", "b": "blue"}
 
 
 def flash_command(board: Board) -> str:
-    """Return the command that loads the bitstream, to be typed in the folder of the files.
+    """Return the command by which a user loads the bitstream, as text for a shell.
+
+    It has to be typed in the folder of the bitstream.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def flash(built: BuildResult, board: Board) -> None:
 
 
 class Step(NamedTuple):
-    """A command for the user, and its purpose."""
+    """A command for the user to type, and its purpose, in words."""
 
     command: str
     does: str
@@ -103,16 +105,16 @@ def led_meanings(board: Board) -> list[str]:
 
 
 def next_steps(load: Sequence[Step], connection: str, report: Mapping[str, Any]) -> list[Step]:
-    """Return the commands to run after a build.
+    """Return the commands that a user can type after a build: to load the bitstream, to run, ..
 
     Parameters
     ----------
     load : sequence of Step
-        Steps that load the bitstream; empty if it is loaded.
+        Commands that load the bitstream; empty if it is loaded already.
     connection : str
-        Options that select the board.
+        Options of ``torusfabric run`` that select the board.
     report : mapping
-        Report of the build.
+        Report of the build, which has the number of nodes and the width.
     """
     nodes, words = report["nodes"], report["modes"][0]["send_words"]
     most = 1 << report["width"]

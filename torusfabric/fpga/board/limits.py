@@ -94,10 +94,14 @@ def find_limit(
 def make_attempt(
     board: Board, make_fabric: Callable[[int], Fabric], folder: AnyPath
 ) -> Callable[[int], Attempt]:
-    """Return a function that builds the fabric of a side for a board, for `find_limit`.
+    """Return a function that builds the fabric on a square torus for a board.
+
+    The function takes the side of the torus and returns an `Attempt`; it is for `find_limit`.
 
     Parameters
     ----------
+    board : Board
+        Board of the bitstreams.
     make_fabric : function of int -> Fabric
         Makes the fabric with a side.
     folder : path

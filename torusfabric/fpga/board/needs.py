@@ -57,7 +57,7 @@ _TARGETS = {
 
 
 def target_of(platform: Any) -> Target | None:
-    """Return the synthesis target of a platform's device; None for an unknown device."""
+    """Return the target (FPGA device) of a platform of Amaranth; None for an unknown device."""
     name = getattr(platform, "device", None) or getattr(platform, "part", None)
     return _TARGETS.get(name) if isinstance(name, str) else None
 
@@ -76,7 +76,7 @@ class ResourceNeeds:
     registers : int
         Bits of registers.
     memories : Counter
-        Number of memories of each (width, depth).
+        Number of memories of each (width in bits, depth in words), such as ``{(32, 64): 16}``.
     """
 
     registers: int
@@ -92,8 +92,8 @@ class ResourceNeeds:
     def least_flip_flops(self, target: Target) -> int:
         """Return the fewest flip-flops that the fabric needs on the device `target`.
 
-        Bits of memories that fit neither into the block RAMs nor into the LUT memories of the
-        device, filled as well as possible, count as flip-flops.
+        They are the registers, and those bits of memories that fit neither into the block RAMs nor
+        into the LUT memories of the device. Both are assumed to be filled as well as possible.
         """
         left, held = 0, Counter[int]()
         bram_bits, bram_width = BRAM_SHAPES[target.family]
@@ -112,11 +112,11 @@ class ResourceNeeds:
 def least_needs(
     topology: Topology, collective: Collective, *, flits: int = 1, width: int
 ) -> ResourceNeeds:
-    """Return a lower bound of the resources of any fabric for a collective, before it is planned.
+    """Return a lower bound of the resources of every fabric for a collective.
 
-    The bound counts one register of `width` bits for each node; and, if every node receives from
-    every node without reduction, a memory for the words that it receives. `flits` is the number of
-    flits of a message.
+    No schedule is needed. The bound counts one register of `width` bits for each node. If every
+    node receives from every node without reduction, it also counts a memory for the received words.
+    `flits` is the number of flits of a message.
     """
     needs = ResourceNeeds(topology.nodes * width, Counter())
     if collective.from_each and collective.to_all and not collective.reducing:
@@ -126,7 +126,10 @@ def least_needs(
 
 
 def fabric_needs(fabric: "Fabric") -> ResourceNeeds:
-    """Count the registers and memories of a fabric; each module is converted to RTLIL only once."""
+    """Count the registers and the memories of all modules of a fabric.
+
+    Each module is converted to RTLIL, in which they are counted, only once.
+    """
     registers, memories = 0, Counter[tuple[int, int]]()
     times = fabric.netlist.instance_counts
     for name, make in fabric.netlist.modules.items():
@@ -140,7 +143,7 @@ def fabric_needs(fabric: "Fabric") -> ResourceNeeds:
 def check_selection(
     board: Board, topology: Topology, collective: Collective, *, flits: int | None, width: int
 ) -> None:
-    """Refuse a collective for which no fabric can fit, before it is planned.
+    """Raise `Misfit` if no fabric for a collective can fit on a board, before it is planned.
 
     Parameters
     ----------
@@ -165,7 +168,10 @@ def check_selection(
 
 
 def check_fabric(board: Board, fabric: "Fabric") -> None:
-    """Refuse a fabric that cannot fit, by the limit of the board and by the fewest resources.
+    """Raise `Misfit` if a fabric cannot fit on a board.
+
+    That is known if the recorded limit of the board excludes it, or if the device has fewer
+    flip-flops or memory bits than the fabric needs at least.
 
     Raises
     ------
@@ -204,7 +210,7 @@ def _check_needs(needs: ResourceNeeds, board: Board, topology: Topology) -> None
 
 
 def build_minutes(board: Board, fabric: "Fabric") -> int:
-    """Return the minutes that a build for `board` will take: a rough guess for a slow machine."""
+    """Return a rough guess of the minutes that a build of a fabric takes, on a slow machine."""
     target = target_of(board.make_platform())
     if target is None:
         return 1
@@ -217,7 +223,7 @@ def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Boar
     Parameters
     ----------
     share : float or Fraction
-        Share of the device that the fabric takes; above 1 if it does not fit.
+        Share of the device that the fabric takes, for example 1.5 if it needs half as much again.
     """
     smaller = largest_sides(getattr(topology, "sides", ()), share)
     said = (

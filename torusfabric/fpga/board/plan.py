@@ -68,7 +68,9 @@ def plan_build(
     router: str | None = None,
     placer: str | None = None,
 ) -> tuple[BuildPlan, Platform]:
-    """Return the files and the script of a build, and its platform, before any tool runs.
+    """Return the inputs of the tools for a build: files, and a script that calls the tools.
+
+    A second result is the platform of Amaranth that has made them.
 
     Parameters
     ----------

@@ -34,7 +34,9 @@ _PLACE_AND_ROUTE = rf"""
 
 
 def with_current_tools(platform: Any, board: str) -> Any:
-    """Return the platform of a board, changed so that it calls current tools.
+    """Return a platform of Amaranth, changed so that it calls the present tools of its family.
+
+    Amaranth's platforms of Gowin devices call a place-and-route tool that is no longer current.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def with_current_tools(platform: Any, board: str) -> Any:
 
 
 def _himbaechel_class(base: Any) -> type[Any]:
-    """Return a platform class for Gowin with the current place-and-route tool.
+    """Return a platform class for Gowin devices that calls the present place-and-route tool.
 
     `base` is Amaranth's platform class, from which the result inherits.
     """
@@ -150,9 +152,9 @@ def _slower_clock_class(base: Any, mhz: float) -> type[Any]:
             return 1e6 * mhz
 
         def create_missing_domain(self, name: str) -> Any:
-            """Return the clock domain of the design, which stays in reset until the PLL locks.
+            """Return the clock domain ``sync`` of the design, in reset until the PLL locks.
 
-            A domain with another `name` than ``sync`` is left to the base class.
+            A domain with another `name` is left to the base class.
             """
             if name != "sync":
                 return super().create_missing_domain(name)

@@ -70,7 +70,7 @@ class TooLarge(Misfit):
 
 
 class BuildJob(NamedTuple):
-    """Data of a build that stay the same when its tools run with another placer or router.
+    """Data of a build that every run of its tools needs, whatever placer and router are used.
 
     Parameters
     ----------
@@ -223,11 +223,10 @@ def _timeout_error(build: BuildJob, doing: str) -> Misfit:
 
 
 def _missing_result_error(build: BuildJob) -> WorkFailed | None:
-    """Return the error for the first tool whose result file is missing without a reason in its log.
+    """Return an error that names the first tool whose result file is missing.
 
-    `build` has the folder of the files. None is returned if all result files exist. None is also
-    returned if the log of that tool contains an error, because `_failure_error` reports such
-    errors.
+    The result is None if all files exist. It is also None if the log of the tool contains an error,
+    because `_failure_error` reports that one. `build` has the folder of the files.
     """
     board, work = build.board, build.work
     results = (
@@ -252,7 +251,7 @@ def read_log(path: Path) -> str:
 
 
 def _failure_error(build: BuildJob) -> WorkFailed | None:
-    """Return the error of a failed build, from the logs of the tools.
+    """Return the error of a failed build, found in the logs of the tools; None if they have none.
 
     The error names the resource that the device has too little of, or quotes the error of a tool.
     """

@@ -91,10 +91,10 @@ class BoardEngine(Engine):
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several jobs one after another.
+        """Run several jobs one after another, and return the result of each.
 
-        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`. Here
-        `progress` is called with the number of jobs done and of all jobs.
+        `batches` has the messages of all nodes for each job. `progress` is called after each job,
+        with the number of jobs done and of all jobs.
         """
         runs = []
         for number, (messages, job) in enumerate(zip(batches, jobs, strict=True), 1):
@@ -106,9 +106,9 @@ class BoardEngine(Engine):
     def _run_job(self, messages: NDArray[Any], job: Job) -> EngineRun:
         """Execute one job: write the words to send, run, and read the received words.
 
-        `messages` are the words to send, shape (nodes, words). `EngineRun.edges` is the engine's
-        own count of cycles. A board has no such count, so `edges` repeats the number that the
-        fabric reports.
+        `messages` are the words to send, shape (nodes, words). The result has the received words,
+        cycles and time. Its `edges` are, for a simulator, the clock edges that it simulated. A
+        board does not count edges, so `edges` has the cycles that the fabric reports.
         """
         self.write_messages(messages, job)
         began = time.perf_counter()
@@ -152,12 +152,12 @@ class BoardEngine(Engine):
         return words
 
     def _word_addresses(self, window: Window, words: int, job: Job) -> NDArray[np.int64]:
-        """Return the bus address of each word in a window of the register map.
+        """Return the bus address of each word that nodes send, or receive, in a run.
 
         Parameters
         ----------
         window : Window
-            Addresses of the sent, or of the received, words.
+            Range of bus addresses for the sent, or for the received, words of all nodes.
         words : int
             Number of words of each node.
         job : Job
@@ -166,7 +166,7 @@ class BoardEngine(Engine):
         Returns
         -------
         ndarray of int, shape (nodes, words, bus words of a flit)
-            Byte addresses.
+            Byte addresses. A flit of more than 32 bits takes several bus words.
         """
         part, flit = np.divmod(np.arange(words), self.fabric.program.length_of(job.length))
         places = window.flit_bytes * (part * self.fabric.flits + flit)
@@ -282,7 +282,8 @@ class ConnectedBoard:
     def load(self, image: Any) -> None:
         """Load an image, as `torusfabric.image` makes it; later runs execute its program.
 
-        An image that fills only some modes is not written if its program is loaded already.
+        An image that fills only some modes is not written if its program is loaded already. Why:
+        the fabric accepts such an image only while the image before it is loaded.
 
         Raises
         ------
@@ -304,9 +305,11 @@ class ConnectedBoard:
         self.engine = BoardEngine(self.fabric, self.registers, self.access)
 
     def write_image(self, image: Any) -> None:
-        """Write an image into the tables of the board, and check that its program is loaded then.
+        """Write an image into the tables of the board, and check that the board has accepted it.
 
-        In contrast to `load`, later runs still use the program of `fabric` for expected words.
+        This method changes the board only, not `fabric`. So `run` and `carry` still compute
+        expected words from the old program, and report wrong words if the new one has other
+        results. Use `load`, which changes both, unless the caller keeps track of the program.
         Errors are those of `load`.
         """
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
@@ -339,8 +342,8 @@ class ConnectedBoard:
         Parameters
         ----------
         jobs : sequence of Job or int, optional
-            Jobs. As for `torusfabric.simulate`, a number n means the default jobs and n random
-            jobs; the default jobs alone are the default.
+            Runs to execute. By default they are the default jobs, which cover every mode and
+            operator, a few roots and lengths. A number n means these and n random jobs.
         seed : int
             Seed of the random words and jobs.
         repeat : int
@@ -362,6 +365,8 @@ class ConnectedBoard:
 
         Examples
         --------
+        Four nodes receive four messages of three words: 48 words, in 10 cycles.
+
         >>> import torusfabric as tf
         >>> board = tf.connect("sim:2x2 allgather --width 8")
         >>> report = board.run([tf.Job(length=3)])
@@ -377,7 +382,7 @@ class ConnectedBoard:
     def carry(
         self, words: ArrayLike, job: Job | None = None
     ) -> tuple[NDArray[Any], SimulationReport]:
-        """Run a job on the words of a caller.
+        """Execute one run on given words, and return the received words and a report.
 
         Parameters
         ----------
@@ -400,6 +405,8 @@ class ConnectedBoard:
 
         Examples
         --------
+        Each node receives the sums 1 + 2 + 3 + 4 and 20 + 30 + 40 + 50.
+
         >>> import torusfabric as tf
         >>> board = tf.connect("sim:2x2 allreduce --width 8")
         >>> words, report = board.carry([[1, 20], [2, 30], [3, 40], [4, 50]])

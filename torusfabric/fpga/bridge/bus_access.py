@@ -79,7 +79,7 @@ def open_port(path: str, *, baud: int = BAUD) -> Any:
 
 
 def _error_reason(error: Exception) -> str:
-    """Return the reason in an error of pyserial."""
+    """Return the reason that an error of pyserial gives, as text."""
     for pattern in (r"\[Errno \d+\] ([^:']+)", r"\(\d+, '([^']+)'\)"):
         if found := re.findall(pattern, str(error)):
             return str(found[-1]).strip()
@@ -199,7 +199,10 @@ class BusAccess:
 
     @contextlib.contextmanager
     def _as_work_failed(self) -> Iterator[None]:
-        """Turn errors of the port into `WorkFailed`: the board is unplugged, or accepts nothing."""
+        """Turn errors of the port in the body of a ``with`` into `WorkFailed`.
+
+        The causes of such errors are a board that is unplugged, or that accepts no bytes.
+        """
         try:
             yield
         except OSError as error:
@@ -209,7 +212,7 @@ class BusAccess:
 
 
 def _split_into_bursts(addresses: ArrayLike) -> Iterator[NDArray[np.int64]]:
-    """Yield runs of consecutive addresses, of at most `BURST` words."""
+    """Yield parts of `addresses`, in order: consecutive addresses, at most `BURST` of them."""
     each = np.asarray(addresses, np.int64)
     ends = [*(1 + np.flatnonzero(np.diff(each) != BYTES)), len(each)]
     for first, end in pairwise([0, *ends]):

@@ -37,9 +37,9 @@ TOLERANCE = 0.02
 
 
 def with_wishbone(fabric: "Fabric") -> "Fabric":
-    """Return a fabric behind Wishbone, with beats of one flit.
+    """Return a fabric with Wishbone as its bus, in place of any other, and one flit a word.
 
-    A fabric of this form is returned unchanged.
+    If `fabric` has this form already, it is returned unchanged.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def with_wishbone(fabric: "Fabric") -> "Fabric":
 
 
 class Bridge(wiring.Component):
-    """A fabric behind Wishbone, and the `UartBone` that drives the bus.
+    """A fabric with a Wishbone bus, and a `UartBone`, which executes commands on the bus.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Bridge(wiring.Component):
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Connect the bus."""
+        """Connect the bus of the fabric to the `UartBone`."""
         m = Module()
         assert self.fabric.register_map is not None
         bits = self.fabric.register_map.address_bits
@@ -237,7 +237,7 @@ class Gateware(wiring.Component):
         )
 
     def elaborate(self, platform: Any) -> Module:
-        """Connect the serial line."""
+        """Connect the `Bridge` to a receiver and a transmitter of the serial line."""
         m = Module()
         m.submodules.bridge = bridge = self._bridge
         m.submodules.receiver = receiver = UartReceiver(self._divisor)

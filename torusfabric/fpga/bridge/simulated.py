@@ -30,7 +30,9 @@ CYCLE_SECONDS = 1e-8
 
 
 class SimulatedBytePort:
-    """A `BytePort` in front of a simulated bridge; `read` lets the simulation advance.
+    """A port for the bytes to and from a simulated bridge, in place of a serial port.
+
+    The simulation advances only during `read`.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ class SimulatedBytePort:
         return found
 
     def write(self, data: bytes) -> None:
-        """Queue the bytes in `data` for the bridge; `read` lets it take them."""
+        """Queue the bytes in `data`; the bridge takes them during the next calls of `read`."""
         self._sent.extend(data)
 
 

@@ -136,7 +136,7 @@ class UartBone(wiring.Component):
     def _add_access(
         self, m: Module, left: Signal, data: Signal, *, writing: Value, fixed: Value
     ) -> None:
-        """Make the hardware of the state that accesses the bus for one word.
+        """Add the logic of one state of the state machine: a bus access for one word.
 
         At the acknowledgement, a read goes on to the state that sends the word. A write goes on to
         the next word of the command, or to the next command.

@@ -40,9 +40,9 @@ class StoredWords(NamedTuple):
     sent : int
         Words of send memories, which the host writes.
     send_maps : int
-        Number of different layouts, that is, address maps of the words that the host writes. Forms
-        with different layouts cannot share send memories. Why: the host writes before the start,
-        which decides the form that reads.
+        Number of different address maps for the words that the host writes. Forms with different
+        address maps cannot share send memories. Why: the host writes before the start, and only the
+        start decides the form that reads.
     """
 
     received: int
@@ -55,6 +55,8 @@ def count_memory_words(program: Program) -> StoredWords:
 
     Examples
     --------
+    An all-gather sends one message from each node, an all-to-all nine, so address maps differ.
+
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
     >>> count_memory_words(tf.compile(plans, max_flits=2))
@@ -74,6 +76,8 @@ def mode_program(program: Program, mode: int) -> Program:
 
     Examples
     --------
+    Mode 0 has one form, and mode 1 has two.
+
     >>> import torusfabric as tf
     >>> broadcasts = [tf.plan("9", "broadcast", trees=trees) for trees in (1, 2)]
     >>> program = tf.compile([tf.plan("9", "allgather"), broadcasts], max_flits=64)
@@ -142,7 +146,10 @@ def cost_by_mode(
 def cost_of_forms(
     fabric: Fabric, report: SynthesisReport, by_mode: dict[str, Any] | None, around: ProgressContext
 ) -> list[dict[str, Any]]:
-    """Synthesize, for each mode with several forms, a fabric with only the form for long messages.
+    """Find the cost of several forms: LUTs of each mode with all forms, and with one form alone.
+
+    For each mode with several forms, a fabric with only the form for the longest messages is
+    synthesized.
 
     Parameters
     ----------
@@ -177,7 +184,7 @@ def cost_of_forms(
 def _cost_of_program(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
-    """Synthesize the fabric with another program, and return its `_report_costs`.
+    """Synthesize a fabric with another program, and return its costs, as `_report_costs` does.
 
     Parameters
     ----------
@@ -219,5 +226,5 @@ def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
 
 
 def _largest_router(report: SynthesisReport) -> dict[str, Any]:
-    """Return the row of the router class with the most LUTs in `report`."""
+    """Return the row (a dictionary of costs) of the router class with the most LUTs in a report."""
     return max(report.classes, key=lambda row: row["luts"])

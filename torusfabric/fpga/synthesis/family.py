@@ -71,7 +71,7 @@ class Mapping(Choice):
 
 @dataclass(frozen=True)
 class Family:
-    """Devices with the same cells and the same tools.
+    """A family of FPGA devices, with the same cells (LUTs, block RAMs, ..) and the same tools.
 
     Parameters
     ----------
@@ -136,6 +136,8 @@ class Family:
 
         Examples
         --------
+        For this family, a command runs before flip-flops are mapped.
+
         >>> ice40 = Family("synth_ice40", {}, before_registers=("dffunmap",))
         >>> print(ice40.yosys_script("node", Mapping.FAST), end="")
         synth_ice40 -top node -run begin:map_ffs

@@ -31,7 +31,7 @@ _FORMAT = 4
 
 @dataclass(frozen=True)
 class Flow:
-    """The steps of the synthesis of a design; steps can run in parallel.
+    """The steps of the synthesis of a design, each a run of a tool; steps can run in parallel.
 
     Parameters
     ----------
@@ -54,7 +54,9 @@ class Flow:
         return self.device.device_family
 
     def map_module(self, name: str) -> dict[str, Any]:
-        """Map a module to the cells of the device, with its children as black boxes.
+        """Map a module: translate its Verilog into cells of the device, such as LUTs.
+
+        The modules of its instances are black boxes, whose cells are not included.
 
         Parameters
         ----------
@@ -94,12 +96,14 @@ class Flow:
         return self.cache.put(key, found)
 
     def map_roms(self, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Map ROMs; those that are not cached are mapped in one run of yosys.
+        """Map ROMs: translate them into cells of the device, such as LUTs and block RAMs.
+
+        All ROMs without a cached result are mapped in one run of yosys.
 
         Parameters
         ----------
         names : sequence of str
-            Names of contents.
+            Names of contents, the words in a ROM; the design has them by these names.
 
         Returns
         -------
@@ -126,9 +130,11 @@ class Flow:
         return [known[name] for name in names]
 
     def map_in_harness(self, name: str, ports: Ports, seeds: Iterable[int]) -> dict[str, Any]:
-        """Map a module with all its children in a harness, as one netlist for `place_and_route`.
+        """Map a module in a harness, as the netlist for `place_and_route`.
 
-        Nothing runs if the results of all seeds are cached.
+        To map is to translate Verilog into cells of the device. The netlist has all modules inside
+        of this one. The harness connects the many ports of the module to few pins, by shift
+        registers. Nothing runs if the results of all seeds are cached.
 
         Parameters
         ----------
@@ -205,7 +211,7 @@ class Flow:
         return self.cache.put(key, result)
 
     def _run_pnr(self, name: str, seed: int, netlist: str, report: str, log: str) -> None:
-        """Place and route the module `name`, with the first placer of the family that succeeds.
+        """Place and route the module `name`, by one placer after another until one succeeds.
 
         `seed` is that of the tool's random choices. `netlist`, `report` and `log` are the names of
         files in the folder: the input of the tool, its report and its log.
@@ -267,16 +273,18 @@ class Flow:
         return f"{place}-" + re.sub(r"\W", "_", name)
 
     def _module_of(self, name: str) -> str:
-        """Return the name of the module whose Verilog has to be mapped for `name`.
+        """Return the name of the Verilog module for `name`, which is that of a module or of a ROM.
 
-        It is `name` itself for a module, and the ROM module for the name of ROM contents.
+        All ROMs are instances of one module, so the result is this module for the name of ROM
+        contents.
         """
         return self.design.rom_module if name in self.design.contents else name
 
     def _text_in_harness(self, name: str, ports: Ports) -> str:
-        """Return the Verilog of module `name`, of all its children, and of its harness.
+        """Return the Verilog of module `name`, of all modules inside of it, and of its harness.
 
-        `ports` has the direction and the number of bits of each port of the module.
+        The harness connects the many ports of the module to few pins, by shift registers. `ports`
+        has the direction and the number of bits of each port of the module.
         """
         below = {name}
         for parent in reversed(self.design.modules):  # parents come before their children

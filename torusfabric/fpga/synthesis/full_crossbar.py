@@ -29,10 +29,16 @@ __all__ = ["full_crossbar"]
 
 
 def full_crossbar(shape: RouterShape) -> Design:
-    """Return a full crossbar with the top ``full``.
+    """Return the Verilog of a full crossbar, whose top is ``full``.
 
-    Each out-port has a cascade over all inputs, and a register. A ROM drives the select bits; with
-    no settings in the shape, they are inputs.
+    Each out-port has a cascade of selectors over all inputs, and a register. A setting is one
+    choice of an input for each out-port. A ROM has the select bits of all settings; if the shape
+    has no settings, select bits are inputs.
+
+    Parameters
+    ----------
+    shape : RouterShape
+        Numbers of ports, words of the node, bits of a word, and settings.
     """
     width, counts = shape.width, {"rx": shape.ports, "inject": shape.own_words}
     inputs = shape.ports + shape.own_words
@@ -76,6 +82,8 @@ def _module_text(name: str, module: Module, ports: Sequence[Signal]) -> ModuleTe
 
 def _settings_rom(shape: RouterShape, setting: Signal, select: Signal) -> Module:
     """Return a module with a ROM of random select bits, and a register behind it.
+
+    A word of the ROM is a setting: one choice of an input for each out-port.
 
     Parameters
     ----------

@@ -47,7 +47,10 @@ def count_luts_by_purpose(
     outports: Sequence[str],
     inports: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the LUTs of a router by purpose.
+    """Return the LUTs of a router by purpose, such as ``crossbar`` and ``settings``.
+
+    Purposes of data paths are the crossbar and those in `inports`. All LUTs that no data reach are
+    ``settings``: the control of the select bits.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
 
     Examples
     --------
-    A 4:1 multiplexer is one LUT of six inputs.
+    A selector of four signals takes two LUTs of four inputs, or one of six.
 
     >>> fewest_luts(4), fewest_luts(4, 6)
     (2, 1)
@@ -110,9 +113,10 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
 
 
 def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
-    """Return the graph of a module: edges lead from inputs to cells, and from cells to outputs.
+    """Return the netlist of a module as a graph, in which data flow along the edges.
 
-    The vertices are cells, by name, and bits, by number. A cell has the attributes ``kind``, its
+    The vertices are cells, by name, and bits (nets), by number. Edges lead from the input bits of a
+    cell to the cell, and from the cell to its output bits. A cell has the attributes ``kind``, its
     type, and ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an
     edge from their data input only, because clock enables and resets carry no data.
     """
@@ -178,9 +182,9 @@ def _count_driving_cells(
 
 
 def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
-    """Return all bits that depend on one of `bits`, also through data inputs of registers.
+    """Return all bits of a netlist that depend on one of `bits`, through any number of cells.
 
-    `graph` is the result of `_netlist_graph`.
+    Registers pass on only their data input. `graph` is the result of `_netlist_graph`.
     """
     data, front = set(bits), list(bits)
     while front:
@@ -192,7 +196,11 @@ def _dependent_bits(graph: "nx.DiGraph[Any]", bits: Iterable[Any]) -> set[Any]:
 
 
 def _source_bits(graph: "nx.DiGraph[Any]", bit: Any) -> set[Any]:
-    """Return the bits on which `bit` depends, as far as no cell of the graph drives them."""
+    """Return the bits on which `bit` depends and which no cell in the graph drives.
+
+    They are, for example, inputs of the module. `graph` is the result of `_netlist_graph`, or a
+    part of it.
+    """
     found, front = {bit}, [bit]
     while front:
         new = set(graph.predecessors(front.pop())) - found

@@ -43,7 +43,7 @@ _PREFIX = "dut."
 
 
 class StuckPlacer(WorkFailed):
-    """Error for a placer that is stuck, by the rule in the module docstring."""
+    """Error for a placer that is stuck: it has written nothing into its log for too long."""
 
 
 def utilisation(log: str) -> list[tuple[str, int, int]]:
@@ -58,7 +58,9 @@ def is_placed(log: str) -> bool:
 
 
 class PlacerWatch:
-    """A check that raises an error while a placer is stuck; call it about every second.
+    """A function object that raises an error if a placer is stuck; call it about every second.
+
+    A placer counts as stuck if its log has not grown for too long.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def logic_mhz(report: Mapping[str, Any]) -> float | None:
 
 
 def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the slowest path from register to register for each clock.
+    """Return, for each clock, the slowest path from a register to a register.
 
     A path is the list of its parts, cells and wires, as in the report of nextpnr.
     """
@@ -138,10 +140,14 @@ def _register_paths(report: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 
 
 def describe_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict[str, Any]:
-    """Return a `slowest_path` with readable ends, and a sentence about the path in ``words``.
+    """Return a copy of the result of `slowest_path` with readable names of both ends.
+
+    It also has the entry ``words``, a text about the path.
 
     Parameters
     ----------
+    path : dict
+        Result of `slowest_path`.
     instances : dict of str to str
         Patterns for `translate_path`: instance of the top -> part of the fabric.
 

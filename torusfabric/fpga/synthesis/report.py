@@ -117,7 +117,7 @@ class SynthesisReport:
         return Group(table, *(part for part in more if part))
 
     def _part_table(self) -> Table | None:
-        """Return the table of LUTs by part of the fabric."""
+        """Return the table of LUTs by part of the fabric; None if no parts are known."""
         luts = self.fabric["luts"]
         parts = {part: count for part, count in self.parts.items() if count}
         if not luts or set(parts) <= {"other"}:
@@ -130,7 +130,7 @@ class SynthesisReport:
         return table
 
     def _rom_table(self) -> Table | None:
-        """Return the table of the largest ROMs; equal ROMs share a row."""
+        """Return the table of the ROMs with the most bits; ROMs with equal contents share a row."""
         if not self.roms:
             return None
         bits = sum(row["bits"] for row in self.roms)
@@ -143,7 +143,7 @@ class SynthesisReport:
         return table
 
     def _crossbar_table(self) -> Table | None:
-        """Return the table of LUTs saved against full crossbars."""
+        """Return the table of LUTs saved against full crossbars; None if not compared."""
         if "saved_luts" not in self.fabric:
             return None
         heads = ("LUTs", "full crossbar", "saved", "share")
@@ -156,7 +156,7 @@ class SynthesisReport:
         return table
 
     def _tool_times(self) -> str:
-        """Return the times of the tools in one line."""
+        """Return one line of text with the number of runs and the seconds of each tool."""
         times: dict[str, list[float]] = {}
         for run in self.runs:
             times.setdefault(run["tool"], []).append(run["seconds"])
@@ -197,10 +197,10 @@ def _empty_table(title: str, *heads: str) -> Table:
 
 
 def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
-    """Return the numbers of a row as text, for the cells of a table; unknown ones are blank.
+    """Return the costs and the clock rate in a row of the report as text, for cells of a table.
 
-    With `several`, there is a further cell for the lowest and the highest clock rate of several
-    seeds.
+    `row` is a dictionary about one router class or the fabric. Unknown numbers are blank. With
+    `several`, there is a further cell for the lowest and the highest clock rate of several seeds.
     """
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
@@ -213,16 +213,24 @@ def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 
 
 def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
-    """Return the cost of a router, with its children, for each bit of its out-ports.
+    """Return the cost of a router divided by the number of bits of its out-ports.
 
     A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
     router needs noticeably more, the entry ``why`` says for which purposes.
 
     Parameters
     ----------
+    cost : Cost
+        Cost of the router with all modules inside of it.
     outports : dict of str to int
         ``bits`` of the out-ports, and the ``luts`` and ``ffs`` that drive them, by
         `lut_purposes.count_luts_by_purpose`.
+
+    Returns
+    -------
+    dict
+        ``outport_bits``: the number of bits. ``luts_per_bit`` and ``ffs_per_bit``: LUTs and
+        flip-flops for each of them. ``why``: a text, or None.
     """
     bits = outports["bits"]
     if not bits:
@@ -248,7 +256,9 @@ def class_row(
     clock: dict[str, Any],
     full: int | None,
 ) -> dict[str, Any]:
-    """Return the row of a router class.
+    """Return the row of a router class: an entry of `SynthesisReport.classes`.
+
+    It has the number of nodes, the costs and the clock rate of the routers of this class.
 
     Parameters
     ----------
@@ -290,6 +300,11 @@ def crossbar_savings(luts: int, full: int) -> dict[str, Any]:
     ----------
     luts, full : int
         LUTs of the routers, and of full crossbars in their place.
+
+    Returns
+    -------
+    dict
+        ``full_crossbar_luts``, ``saved_luts`` and ``saved_share``, the last from 0 to 1.
     """
     saved = full - luts
     share = round(saved / full, 4) if full else 0.0
@@ -297,7 +312,9 @@ def crossbar_savings(luts: int, full: int) -> dict[str, Any]:
 
 
 def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return `crossbar_savings` of all routers together; empty if a class has no comparison.
+    """Return the entries of `crossbar_savings` for all routers of a fabric together.
+
+    The result is empty if a router class was not compared with a full crossbar.
 
     Parameters
     ----------
@@ -313,7 +330,9 @@ def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
 def luts_by_part(
     design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
 ) -> dict[str, int]:
-    """Return the LUTs of each part of the fabric; those of routers are split by purpose.
+    """Return the LUTs of each part of the fabric, such as ``host``, the most first.
+
+    The LUTs of routers are split by purpose, such as ``crossbar``.
 
     Parameters
     ----------
@@ -334,7 +353,9 @@ def luts_by_part(
 
 
 def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the row of each module: number of instances, and costs without children.
+    """Return the rows `SynthesisReport.modules`: number of instances and costs of each module.
+
+    The costs do not include those of modules inside of it.
 
     Parameters
     ----------
@@ -351,7 +372,7 @@ def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[
 
 
 def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the row of each ROM, the most bits first.
+    """Return the rows `SynthesisReport.roms`: size and costs of each ROM, the most bits first.
 
     ROMs with the same contents share a row. A ROM inside a module has no costs of its own, because
     they are part of the module's.
@@ -380,7 +401,10 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
 
 
 def _instance_counts(design: Design) -> dict[str, int]:
-    """Return the number of instances of each module, and of each ROM contents, in `design`."""
+    """Return the number of instances of each module in `design`, by name.
+
+    ROMs are counted by the name of their contents, since all are instances of one module.
+    """
     times = {design.top: 1}
     for name in reversed(design.modules):  # parents come before their children
         for child, count in design.instances.get(name, {}).items():

@@ -97,7 +97,7 @@ def synthesize(
     progress: Progress | None = None,
     workplace: Workplace | None = None,
 ) -> SynthesisReport:
-    """Synthesize a design for a device.
+    """Synthesize a design for a device, and return its cost and clock rate.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def synthesize(
 
 
 def _parse_seeds(seeds: object) -> list[int]:
-    """Return the seeds; a number n stands for seeds 1 to n."""
+    """Return the seeds as a list; a number n stands for the seeds 1 to n."""
     if not isinstance(seeds, Iterable) or isinstance(seeds, str):
         count = parse_positive_int("Seeds", seeds)
         require_result_memory("seeds", count)
@@ -211,7 +211,7 @@ class _StepRunner:
         return results
 
     def record_time(self, tool: str, what: str, seconds: float, **more: int) -> None:
-        """Append a row about a run of `tool` to the rows of the report.
+        """Append a row about a run of `tool` to `SynthesisReport.runs`.
 
         The row has the input of the tool (`what`), the entries of `more`, and the seconds of the
         run.
@@ -220,7 +220,7 @@ class _StepRunner:
 
 
 def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> SynthesisReport:
-    """Run all steps of a synthesis, and place and route for each of `seeds`; return the report.
+    """Synthesize all modules, place and route for each of `seeds`, and return the report.
 
     `flow` has the design, the device and the mapping. `steps` runs the steps and reports progress.
     """
@@ -283,10 +283,11 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
 
 
 def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
-    """Return, for each different shape of a router, the `Flow` that maps its full crossbar.
+    """Return a `Flow` for each full crossbar with which routers are compared, by router shape.
 
-    The routers are those of `flow`, from which the results differ in design, folder and mapping.
-    The mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
+    A shape is the numbers of in-ports, words, bits and settings of a router, and routers with equal
+    shapes share a crossbar. The results differ from `flow` in design, folder and mapping. The
+    mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
     """
     flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
@@ -301,19 +302,21 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
 
 def _rom_batches(design: Design) -> list[list[str]]:
-    """Return the names of all ROM contents in `design`, in lists of at most `ROM_BATCH` names.
+    """Return the names of all ROM contents in a design, in lists of at most `ROM_BATCH` names.
 
-    The ROMs of a list are mapped in one run of yosys.
+    ROMs are instances of one module that differ in their contents, the words in them. Those of one
+    list are translated into cells in one run of yosys.
     """
     names = list(design.contents)
     return [names[k : k + ROM_BATCH] for k in range(0, len(names), ROM_BATCH)]
 
 
 def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
-    """Map all modules of the design of `flow`, and the contents of its ROMs.
+    """Map all modules of a design, and all its ROMs: translate each into cells of the device.
 
-    `steps` runs the steps, and records their times. The result has, by name of the module or
-    contents, the dictionary that `Flow.map_module` or `Flow.map_roms` returns.
+    `flow` has the design, and `steps` runs the steps and records their times. The result has, by
+    name of the module or of the ROM contents, the dictionary that `Flow.map_module` or
+    `Flow.map_roms` returns.
     """
     names, batches = flow.design.counted_modules, _rom_batches(flow.design)
     results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
@@ -325,9 +328,11 @@ def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
 
 
 def _total_costs(design: Design, mapped: Mapped) -> dict[str, Cost]:
-    """Return the cost of each module with all its children, and of each ROM contents, by name.
+    """Return the cost of each module with all modules inside of it, by name.
 
-    `mapped` is the result of `_map_modules` for `design`.
+    The result also has the cost of a ROM with each different contents (the words in it), by name of
+    the contents. `mapped` is the result of `_map_modules` for `design`, which has the cost of each
+    module alone.
     """
     totals = {name: Cost(**mapped[name]["cost"]) for name in design.contents}
     for name in design.counted_modules:  # children come before their parents
@@ -365,7 +370,7 @@ def _measure_clocks(
     Returns
     -------
     dict of str to dict
-        Module -> its clock-rate keys of the report.
+        Module -> entries of the report about its clock rate, as from `_clock_facts`.
     """
     modules, ports = dict(flow.design.modules), {}
     instances, rom = dict(flow.design.instances), flow.design.rom_module
@@ -396,10 +401,11 @@ def _measure_clocks(
 
 
 def _clock_facts(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[str, Any]:
-    """Return the keys of a row of the report about the clock rate of one module.
+    """Return the entries of the report about the clock rate of one module.
 
-    `results` has the result of `Flow.place_and_route` for each seed. `parts` translates the
-    instances in names of cells to parts of the fabric, as for `describe_path`.
+    They are, for example, ``fmax_mhz``, the median over the seeds, and ``slowest_path``. `results`
+    has the result of `Flow.place_and_route` for each seed. `parts` translates the instances in
+    names of cells to parts of the fabric, as for `describe_path`.
     """
     rates = [result["mhz"] for result in results]
     known = [(result["mhz"], result["path"]) for result in results if result.get("path")]

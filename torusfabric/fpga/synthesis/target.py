@@ -22,7 +22,7 @@ PINS = "pins.cst"
 
 @dataclass(frozen=True)
 class Target:
-    """A device.
+    """An FPGA device for which fabrics can be synthesized.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Target:
         return FAMILIES[self.family]
 
     def module_cost(self, module: dict[str, Any], children: Collection[str]) -> Cost:
-        """Return the cost of a module without its children.
+        """Return the cost of a module, without that of the modules inside of it.
 
         Parameters
         ----------
         module : dict
             Entry of ``modules`` in a netlist that yosys wrote as JSON.
         children : collection of str
-            Cell types to leave out.
+                Names of these modules, which appear as types of cells; they are left out.
 
         Raises
         ------
@@ -204,7 +204,7 @@ TARGETS = {
 
 
 def find_target(name: str) -> Target:
-    """Return the target of a name; the name of a family in `PARTS` means its largest part.
+    """Return the target with a name; the name of a family in `PARTS` means its largest part.
 
     Raises
     ------

@@ -40,7 +40,10 @@ WITH_ROMS = "_with_roms"
 
 
 def harness_text(name: str, ports: Ports) -> str:
-    """Return the harness of a module: a module `HARNESS` with the ports `clk`, `scan` and `pin`.
+    """Return the Verilog of a harness, by which a module with many ports needs few pins.
+
+    The harness is a module `HARNESS` with the ports `clk`, `scan` and `pin`. A shift register
+    behind `scan` drives the inputs of the module, and another one collects its outputs for `pin`.
 
     Parameters
     ----------
@@ -85,12 +88,17 @@ def harness_text(name: str, ports: Ports) -> str:
 
 
 def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
-    """Return Verilog: a module for each ROM contents in `roms`, and a top with an instance of each.
+    """Return Verilog for one run of yosys that maps several ROMs.
+
+    It has a module for each ROM, which is an instance of the general ROM module with its own
+    contents, and a top with an instance of each of these modules.
 
     Parameters
     ----------
+    roms : dict of str to RomContents
+        Name of the contents, which becomes the name of a module -> contents of the ROM.
     module : str
-        Name of the ROM module.
+        Name of the general ROM module.
     """
     bits = max(contents.address_bits for contents in roms.values())
     width = sum(contents.width for contents in roms.values())
@@ -148,10 +156,10 @@ def router_with_roms(
 
 
 def _rom_instance(contents: RomContents, module: str, name: str, address: str, data: str) -> str:
-    """Return the Verilog of an instance of the ROM module, with certain contents.
+    """Return the Verilog of an instance of the general ROM module with certain contents.
 
-    `module` is the name of the ROM module and `name` that of the instance; `address` and `data` are
-    the nets at its ports.
+    The contents are parameters of the instance. `module` is the name of the ROM module and `name`
+    that of the instance; `address` and `data` are the nets at its ports.
     """
     pins = f".clk(clk), .address({address}), .data({data})"
     return f"{module} #(\n    {contents.instance_parameters()}\n  ) {name} ({pins});\n"

@@ -80,7 +80,7 @@ class CoreBuilder(NetlistBuilder):
     settings : NodeSettings
         The properties that all nodes share.
     memory_port : MemoryPort or DirectPort
-        The port at which a node takes and shows words.
+        The port by which an adapter writes and reads the words of a node.
     hold : int
         Cycles after a write by the memory port in which no run may begin.
     address_bits : int
@@ -113,14 +113,15 @@ class CoreBuilder(NetlistBuilder):
     def read_net(self) -> str:
         """The net with the word that the memory port of a node has read.
 
-        It is ``read_data_K`` at node K. If the fabric has a single node of a larger network, no
-        read tree follows, and the net is the output ``host_rdata`` of the host port itself.
+        It is ``read_data_K`` at node K. A read tree behind it combines the words of all nodes. If
+        the fabric has a single node of a larger network, there is no tree, and the net is the
+        output ``host_rdata`` of the host port itself.
         """
         return "host_rdata" if self.cut and self.nodes == 1 else "read_data_{}"
 
     @property
     def read_cycles(self) -> int:
-        """Cycles from a read at the inputs of a node to the word at its output."""
+        """Cycles from an address at the inputs of a node to the word read, at its output."""
         return self.memory_port.read_cycles
 
     @property
@@ -130,9 +131,10 @@ class CoreBuilder(NetlistBuilder):
 
     @cached_property
     def sending_ports(self) -> tuple[IntArray, IntArray]:
-        """The node and the out-port that send to each in-port, both of shape (nodes, ports).
+        """The neighbour and the out-port that send to each in-port: two arrays of shape (nodes,
+        ports).
 
-        The node is -1 if it is not in this core.
+        The neighbour is -1 if it is not in this core.
         """
         there, port = (each[self.here] for each in self.program.topology.upstream)
         number = np.full(self.program.topology.nodes + 1, -1)
@@ -148,10 +150,10 @@ class CoreBuilder(NetlistBuilder):
 
     @cached_property
     def _arriving_bits(self) -> WordNets:
-        """The net and bits of the word at each in-port of each node.
+        """The net, and the lowest bit in the net, of the word at each in-port of each node.
 
-        The word comes from the out-port of a neighbour (``tx``), from a link port, or from a link
-        of several cycles (``arrived``).
+        The net is ``tx_K`` if the neighbour is node K of this core, ``link_rx_K`` if the word
+        enters the core by link port K, and ``arrived_P_K`` behind a link of several cycles.
         """
         there, port = self.sending_ports
         cycles = self.program.topology.cycles_of_arc[
@@ -167,14 +169,15 @@ class CoreBuilder(NetlistBuilder):
         return WordNets(nets, which, np.where(there < 0, links, there), start)
 
     def word_nets(self, nodes: IntArray, sources: IntArray) -> list[Slice | SliceChoice]:
-        """Return the nets of the words of given sources at some nodes.
+        """Return the nets of the words that nodes select, one slice for each column of `sources`.
 
         Parameters
         ----------
         nodes : ndarray of int, shape (nodes,)
             The nodes, by their numbers in the netlist.
         sources : ndarray of int, shape (nodes, words)
-            The source numbers of the words; see `Sources`.
+            The numbers of the words in `Sources`: those of in-ports, results of operators and
+            injection ports.
         """
         if not sources.shape[1]:
             return []
@@ -232,14 +235,14 @@ class Core:
         The nodes to build, by default all. Arcs from and to other nodes end in link ports.
     room : RoomShape, optional
         The limits of the programs that can be loaded, for a core with writable tables; see
-        `torusfabric.rtl.core.room`. `program` must then have the form that the room asks for. The
-        adapter adds the tables: those of the nodes, described by `tables`, and those of the
-        sequencer.
+        `torusfabric.rtl.core.room`. `program` must then be made for these limits, by
+        `torusfabric.adapters.loading.fitting`. The adapter adds the tables: those of the nodes,
+        described by `tables`, and those of the sequencer.
     run_port : RunPort, optional
         The port that starts runs, by default one with every choice that the program offers.
     memory_port : MemoryPort or DirectPort, optional
-        The port at which a node takes and shows words, by default a memory port at each node. A
-        direct port stands for a core without memories.
+        The port by which an adapter writes and reads the words of a node, by default a memory port
+        at each node. A `DirectPort` makes a core without memories.
 
     Attributes
     ----------
@@ -310,9 +313,10 @@ class Core:
         self._families: dict[str, ModuleFamily] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
-        """Return the rows of the core and the kinds of its nodes.
+        """Return the values of all rows of the program, and the kinds of nodes with equal values.
 
-        The rows are template rows if a `room` is given.
+        With a `room`, the limits of a core with writable tables, the rows are not those of the
+        program: they have random values, and each value that the room allows occurs.
         """
         if room is not None:
             from .room import RoomKinds, RoomRows
@@ -334,7 +338,7 @@ class Core:
         return self.build.make_netlist()
 
     def _expose_ports(self) -> None:
-        """Make the ports of the core the ports of the netlist."""
+        """Make the signals of run port, link ports and memory ports ports of the netlist."""
         build, port = self.build, self.run_port
         for name, width in port.inputs.items():
             build.add_input(name, width)
@@ -381,24 +385,26 @@ class Core:
         words: IntArray | None = None,
         **chosen: int | None,
     ) -> tuple[IntArray, IntArray]:
-        """Return the memory (*bank*) and address at which the memory port finds each word.
+        """Return the memory and the address at which the memory port finds each word of a message.
 
         Parameters
         ----------
         received : bool
             True for the words that nodes receive, False for the words that they send.
         form : int, optional
-            The number of the form, in place of the mode in `chosen`.
+            The number of the form in the program. By default `mode` and `length` in `chosen` decide
+            it.
         words : ndarray of int, optional
-            The numbers of the words within a message, by default all. With `words`, `length` need
-            not be given.
+            The numbers of the words, from 0, by default all. With `words`, `length` need not be
+            given.
         **chosen : int, optional
             The `mode`, `length` and `root` of the run.
 
         Returns
         -------
         bank, address : ndarray of int, shape (nodes, words)
-            The address is -1 where a node has no such word.
+            The number of the memory, and the address in it. The address is -1 where a node has no
+            such word.
         """
         root = chosen.get("root") or 0
         if form is None:
@@ -438,8 +444,8 @@ class Core:
         Parameters
         ----------
         renamed : dict of str to str
-            For some members of the run port, the net that the member is connected to. Others are
-            connected to the net with their own name.
+            Signal of the run port -> net that it is connected to. A signal that is not in `renamed`
+            is connected to the net with the name of the signal.
         add_tables : function, optional
             A function that adds the writable tables of the nodes.
 
@@ -474,12 +480,14 @@ class Core:
         return [each for each in counts if each[1]]
 
     def _plan_stores(self, *, idles: bool) -> list[StorePlan]:
-        """Return the plans of the stores of all nodes; none if the core has a direct port.
+        """Return the plans of the memories and readers of all nodes.
 
-        This also sets `injection_places` of the builder: for each injection port of a node, the
-        position of its word in the net ``inject`` of the node.
+        The list is empty if the core has a direct port in place of memories.
 
-        If `idles`, the identity word is 0.
+        It also sets `injection_places` of the builder, an array of shape (nodes, injections): the
+        position of the word of each injection port in the net ``inject_K`` of node K.
+
+        `idles` is True if the identity word of the operator is 0.
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):
@@ -501,7 +509,7 @@ class Core:
         return stores
 
     def _store_maker(self, store: StorePlan) -> Callable[[], StoreModule]:
-        """Return a function that makes the module of a store."""
+        """Return a function without parameters that makes the module of the store `store`."""
         assert isinstance(self.memory_port, MemoryPort)
         return partial(
             StoreModule,
@@ -514,7 +522,7 @@ class Core:
         )
 
     def _add_sequencer(self, renamed: Mapping[str, str], *, shares: bool) -> None:
-        """Add the sequencer and the run port.
+        """Add the sequencer and connect its inputs and outputs to nets.
 
         Parameters
         ----------
@@ -551,7 +559,8 @@ class Core:
     def _add_choices(self) -> None:
         """Add a ROM at each node that maps the root of a run to the choice of the node.
 
-        A choice is the number of the variant that the node executes; see `NodeKinds`.
+        A choice is the number of one of the behaviours that the program has for the node. The nodes
+        of a broadcast, for example, behave differently for each root.
         """
         if self.kinds.n_choices == 1 or self.room is not None:
             return
@@ -569,10 +578,11 @@ class Core:
         )
 
     def input_sources(self, module: str, node: int) -> list[int]:
-        """Return the source numbers of the words at the inputs of a module at a node, in order.
+        """Return the numbers of the words at the inputs of a module at a node, input by input.
 
-        For a router and an endpoint these are the words of `rx`, then those of `inject`. A combiner
-        has all in-ports at `rx`; the result lists only its `inject`.
+        The numbers are those of `Sources`. A router and an endpoint have the words of the input
+        `rx`, then those of `inject`. A combiner (the operators of a node) has the words of all
+        in-ports at `rx`; the result lists only its `inject`.
 
         Parameters
         ----------
@@ -605,7 +615,7 @@ class Core:
         number : int
             The number of the family, which completes the name.
         plan : CrossbarPlan
-            The multiplexers, the family, and the places of the select bits.
+            The multiplexers, the nodes that share the module, and the sources of the select bits.
         module : type
             The class of the module.
         role : Role
@@ -641,7 +651,7 @@ class Core:
         family : ModuleFamily
             The nodes that share the module.
         placer : BitPlacer
-            The places of all control values of the module.
+            The source of each control input of the module.
         make : function of () -> Leaf
             The constructor of the module.
         role : Role
@@ -685,9 +695,10 @@ class Core:
         return len(nodes)
 
     def _memory_port_input(self, port: str, width: int, nodes: IntArray) -> Source:
-        """Return the driver of an input of the memory ports of some nodes.
+        """Return the net that drives input `port` of the memory ports, for each node of `nodes`.
 
-        The input is named `port` and has `width` bits.
+        The input has `width` bits. If one memory port serves all nodes, the net is a register of a
+        group of nodes, and the input ``node`` is the constant number of the node.
         """
         if not self.memory_port.shared:
             return Slice(f"{port}_{{}}", nodes, 0, width)
@@ -698,10 +709,11 @@ class Core:
     def _sequencer_inputs(
         self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Return the drivers of all inputs that the sequencer drives in a module of some nodes.
+        """Return the nets that drive the inputs of a module for signals of the sequencer.
 
-        `placer` has the places of the module's control values, and `member` the position of the
-        kind of each of `nodes` in the family.
+        The keys are the names of the inputs, such as ``columns`` and ``valid_0``. `placer` lists
+        the signals that each kind of nodes connects. The kind of ``nodes[k]`` is number
+        ``member[k]`` in `placer`.
         """
         near = self.build.distribution.group_registers
         known = self.build.nets
@@ -736,10 +748,11 @@ class Core:
     def _add_tables(
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Add the ROMs of a module at some nodes, and return the drivers of its table inputs.
+        """Add the ROMs of a module at some nodes, and return the nets of its table inputs.
 
-        A table with the same contents in all rows and choices becomes a constant. `placer` has the
-        tables, and `member` the position of the kind of each of `nodes` in the family.
+        The keys are the names of the inputs: ``table_0``, and so on. `placer` has the tables for
+        each kind of nodes, and the kind of ``nodes[k]`` is number ``member[k]`` in `placer`. A
+        table with one word is a constant, and a writable table is left to the adapter.
         """
         build = self.build
         found: dict[str, Sequence[Source]] = {}
@@ -774,9 +787,11 @@ class Core:
         return found
 
     def _row_signal(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
-        """Return the signal of the sequencer that addresses a table at some nodes, by the row.
+        """Return the signal of the sequencer that addresses a table at some nodes.
 
-        `member` is the position of the kind of each of `nodes` in the family that has the table.
+        It is the number of the row, delayed by some cycles. The delay can differ between kinds of
+        nodes. The kind of ``nodes[k]`` is number
+        ``member[k]`` among the kinds that `table` serves.
         """
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.group_registers("rows", nodes)
@@ -785,11 +800,11 @@ class Core:
 
     @property
     def _row_bits(self) -> int:
-        """Bits of the number of a row."""
+        """Bits of a row number."""
         return row_bits(self.rows)
 
     def _add_links(self) -> None:
-        """Add the links that take several cycles."""
+        """Add a delay line for each arc that takes several cycles."""
         build, width = self.build, self.width
         cycles_of = self.program.topology.cycles_of_arc[self.nodes]
         there, port = build.sending_ports
@@ -811,9 +826,9 @@ class Core:
 
 
 def _constant_source(values: IntArray, width: int) -> Source:
-    """Return `values`, one for each instance, as a source of `width` bits.
+    """Return the driver of an input of `width` bits that is ``values[k]`` at instance k.
 
-    The source is one constant if all values are equal.
+    The driver is a single constant if all values are equal.
     """
     if len({*values.tolist()}) == 1:
         return Constant(int(values[0]), width)

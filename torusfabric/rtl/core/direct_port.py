@@ -25,7 +25,7 @@ def is_direct(program: Program) -> bool:
 
 
 class DirectPort:
-    """The shape of the direct port, which is the same at every node.
+    """The signals at a node of a core without memories, which passes words directly to the user.
 
     Parameters
     ----------
@@ -43,10 +43,13 @@ class DirectPort:
     arrival_bits : int
         Bits of a counter of the cycles in which words arrive: one for each row and flit.
     outside : dict of str to int
-        The inputs of each node with their widths: the words of its injection ports, side by side.
+        The inputs of each node with their widths: the words that it sends, side by side.
 
     Examples
     --------
+    Each node sends two words of 8 bits per cycle. The 6 flits of a message are two chunks of 3
+    flits, so that a flit number has 2 bits.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "allgather", algorithm="hamiltonian"), flits=6)
     >>> port = DirectPort(program, width=8)
@@ -64,9 +67,10 @@ class DirectPort:
         self.outside = {"inject": len(loop.sources.injections) * width}
 
     def reserve_signals(self, columns: SequencerSignals) -> None:
-        """Let the sequencer send the number of the flit, and the strobe for arriving words.
+        """Request two signals of the sequencer: the flit number, and a strobe for arriving words.
 
-        They are the first in the nets ``counters`` and ``valids``. No module of a node reads them.
+        They get the lowest bits of the nets ``counters`` and ``valids``. No module of a node reads
+        them; they are for the user of the port.
 
         Parameters
         ----------

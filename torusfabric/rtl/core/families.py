@@ -35,16 +35,19 @@ NEUTRAL, INJECTED = -1, 1 << 20
 
 
 class ModuleFamily(NamedTuple):
-    """Kinds of nodes that share a module.
+    """Nodes that share a module, because their multiplexers have the same structure.
+
+    A kind are nodes with equal values in all rows of the program.
 
     Parameters
     ----------
     kinds : ndarray of int, shape (kinds,)
         The numbers of the kinds.
     sources : ndarray of int, shape (kinds, words)
-        The source numbers of the words at the inputs of the module, for each kind.
+        For each kind, the numbers (in `Sources`) of the words that are connected to the inputs of
+        the module.
     arriving : int
-        Number of words that arrive by in-ports. They are the first ones.
+        The number of words at the first inputs that arrive by in-ports.
     """
 
     kinds: IntArray
@@ -58,10 +61,12 @@ def positions_in_groups(groups: IntArray) -> IntArray:
     Parameters
     ----------
     groups : ndarray of int, shape (entries,)
-        The number of each entry. Entries with equal numbers are adjacent.
+        The number of each entry, in increasing order.
 
     Examples
     --------
+    The second entry with the number 3 has the position 1.
+
     >>> positions_in_groups(np.array([3, 3, 5, 7, 7, 7])).tolist()
     [0, 1, 0, 0, 1, 2]
     """
@@ -72,19 +77,21 @@ def positions_in_groups(groups: IntArray) -> IntArray:
 
 
 def pad_rows(rows: IntArray, values: IntArray, count: int) -> IntArray:
-    """Return a two-dimensional array: each row has some of the values, followed by -1.
+    """Return a two-dimensional array whose rows are filled with values, and then with -1.
 
     Parameters
     ----------
     rows : ndarray of int
-        The index of the row that each value belongs to; values of one row are adjacent.
+        The row of each value, in increasing order.
     values : ndarray of int
-        The numbers to fill in, one for each entry of `rows`.
+        The values, as many as `rows` has entries.
     count : int
         Number of rows.
 
     Examples
     --------
+    Row 0 gets the values 5 and 6, row 2 the value 7, and row 1 none.
+
     >>> pad_rows(np.array([0, 0, 2]), np.array([5, 6, 7]), 3).tolist()
     [[5, 6], [-1, -1], [7, -1]]
     """
@@ -100,7 +107,7 @@ def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
     Parameters
     ----------
     columns : sequence of (ndarray of int), shape (kinds, ..)
-        The properties, each with an entry for each kind.
+        The properties: entry k of each array belongs to kind k.
     """
     whole = np.concatenate([each.reshape(len(each), -1) for each in columns], axis=1)
     _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
@@ -111,19 +118,24 @@ def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
 
 
 class MultiplexerSources:
-    """The uses of all kinds, sorted by kind, multiplexer and input of the multiplexer.
+    """The words that each multiplexer must be able to pass, at each kind of nodes.
+
+    A *use* is a triple (kind, multiplexer, source): nodes of the kind need, in some row, that the
+    multiplexer passes the words of the source. The uses are sorted by kind, by multiplexer, and by
+    the order of the inputs.
 
     Parameters
     ----------
     sources : Sources
-        The sources of the words of a node.
+        The numbered words that the multiplexers of a node can select.
     count : int
         Number of kinds.
     kind, slot, source : ndarray of int, shape (uses,)
-        The kind of nodes, the number of the multiplexer, and the source that it passes.
+        The kind of nodes, the number of the multiplexer, and the number of the source that it
+        passes.
     injected : ndarray of int, shape (kinds, injections), optional
-        For a module that makes the words of injection ports itself (a store), the position of each
-        word.
+        For the module of memories, which itself makes the words that injection ports send to the
+        router: the position of the word of each injection port among these words.
 
     Attributes
     ----------
@@ -179,10 +191,7 @@ class MultiplexerSources:
         )
 
     def input_words(self, kind: int, slot: int) -> list[LocalWord]:
-        """Return the words that multiplexer `slot` must be able to pass at nodes of a kind.
-
-        They are in the order of the inputs of the multiplexer.
-        """
+        """Return the word at each input of multiplexer `slot`, in order, at nodes of a kind."""
         low, high = np.searchsorted(self.kind, [kind, kind + 1])
         codes = self._codes[low:high][self.slot[low:high] == slot].tolist()
         return [
@@ -195,7 +204,7 @@ class MultiplexerSources:
         ]
 
     def find_inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
-        """Return the input of a multiplexer at which each source is connected.
+        """Return the input that a multiplexer must pass in each row, given the source of the word.
 
         Parameters
         ----------
@@ -204,7 +213,7 @@ class MultiplexerSources:
         kinds : ndarray of int, shape (kinds,)
             The numbers of the kinds.
         values : ndarray of int, shape (kinds, rows, choices)
-            Source numbers, -1 where the source does not matter. There the result is -1, too.
+            The number of the source, -1 where it does not matter. There the result is -1, too.
         """
         if slot not in self._known:
             here = self.slot == slot
@@ -218,7 +227,10 @@ class MultiplexerSources:
         return np.where(values >= 0, found, -1)
 
     def make_family(self, kinds: IntArray) -> ModuleFamily:
-        """Return the family that consists of `kinds`, which have the same `signature`."""
+        """Return the family of `kinds`: the nodes of these kinds share a module.
+
+        All of these kinds must have the same `signature`.
+        """
         given = self.given[kinds]
         words = int((given[0] >= 0).sum())
         return ModuleFamily(kinds, given[:, :words], int(self.arriving[kinds[0]]))
@@ -230,17 +242,17 @@ def find_multiplexer_sources(
     values: Iterable[tuple[int, IntArray]],
     injected: IntArray | None = None,
 ) -> MultiplexerSources:
-    """Find the sources that each multiplexer of each kind must be able to pass.
+    """Return the words that each multiplexer must be able to pass, at each kind of nodes.
 
     Parameters
     ----------
     sources : Sources
-        The sources of the words of a node.
+        The numbered words that the multiplexers of a node can select.
     kinds : NodeKinds
-        The variants that each kind executes.
+        The kinds of nodes: the nodes of a kind have the same values in all rows.
     values : iterable of (int, ndarray of int), shape (rows, variants)
-        The number of each multiplexer, and the source that it passes, -1 where the source does not
-        matter.
+        The number of each multiplexer, and for each row and each behaviour of a node (variant) the
+        source that it passes; -1 where the source does not matter.
     injected : ndarray of int, optional
         See `MultiplexerSources`.
     """

@@ -48,14 +48,15 @@ STAGE_INPUTS = 4
 
 
 class PortSignals(NamedTuple):
-    """The signals of a memory port inside a node, decoded for that node.
+    """The signals of a memory port inside a node, after the number of the node was compared.
 
     Parameters
     ----------
     loads : dict of int to Value
-        The write strobe of each memory that the port writes.
+        Memory number -> write strobe, for each memory that the port writes.
     layouts : dict of int to Value
-        The write address for each send map (the addresses of a message in a form).
+        Number of a send map -> write address. A send map gives the addresses of the words of a
+        message. Forms can have different send maps, and then different memories for them.
     word : Value
         The word to write.
     asks : Value
@@ -76,7 +77,7 @@ class PortSignals(NamedTuple):
 
 
 class MemoryPort:
-    """The private memory port of a node.
+    """A memory port that each node has for itself: an adapter writes and reads the memories by it.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class MemoryPort:
     width : int
         Bits of a word of the port: one flit, or a row of several flits.
     sections : int
-        Sections of each memory, a power of two.
+        Number of equal parts of each memory, a power of two. Each run uses one part.
     concurrent : bool
         True if the port writes and reads during runs.
 
@@ -135,24 +136,28 @@ class MemoryPort:
         }
 
     def set_stages(self, memories: int) -> None:
-        """Set the number of stages, given the largest number of memories to read at a node."""
+        """Set the pipeline stages of the read multiplexer.
+
+        `memories` is the largest number of memories that the port reads at a node.
+        """
         self.stages = 1 if memories <= STAGE_INPUTS else 2
 
     @property
     def read_cycles(self) -> int:
-        """Cycles from a read at the inputs of a node to the word at its output."""
+        """Cycles from an address at the inputs of a node to the word read, at its output."""
         return 1 + self.stages + self.shared
 
     def shares_read_address(self, address: AddressSource) -> bool:
-        """Return True if a read of the port uses the address signal of the sequencer, too.
+        """Return True if the port reads through the same address signal as the run.
 
-        During a run the sequencer drives this signal with the address of the run, and between runs
-        with the read address of the shared port. A node then needs no multiplexer of the two.
+        This needs one port for all nodes, and an address that the sequencer sends. During a run the
+        sequencer drives the signal with the address of the run, and between runs with that of the
+        port. A node then needs no multiplexer of the two.
         """
         return self.shared and address.column is not None
 
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port inside a node.
+        """Return the strobes, addresses and data of the port inside a node.
 
         Parameters
         ----------
@@ -174,8 +179,10 @@ class MemoryPort:
 class SharedPort(MemoryPort):
     """A memory port that is shared by all nodes, with an input for the number of the node.
 
-    A write goes to all send maps at once. Each send map has its own address and bank, and its bank
-    number counts only the memories of this send map. Write data come one cycle after the address.
+    A *send map* gives the memory and address of each word of a message. If forms have different
+    send maps, the node has memories for each, and a write stores the word in all of them. Each send
+    map has an address and a bank (memory number) at the port; the bank counts only the memories of
+    this send map. Write data come one cycle after the address.
 
     Parameters
     ----------
@@ -218,7 +225,9 @@ class SharedPort(MemoryPort):
         self.inputs["read_address"] = self.address_bits
 
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
-        """Return the signals of the port inside a node.
+        """Return the strobes, addresses and data of the port inside a node.
+
+        They act only if the number of the node is at the inputs.
 
         Parameters
         ----------
@@ -247,17 +256,20 @@ class SharedPort(MemoryPort):
 
 
 def number_suffix(number: int) -> str:
-    """Return the end of the name of signal `number` of several; it is empty for number 0."""
+    """Return the end of the name of signal `number` of several: ``_1`` for 1, nothing for 0."""
     return f"_{number}" if number else ""
 
 
 def write_enable_numbers(words: Iterable[int]) -> tuple[int, ...]:
-    """Return the number of the write enable of each send map, given the number of its words.
+    """Return the number of the write enable of each send map, given its number of words.
 
-    Send maps with equally many words share a write enable.
+    A send map gives the address of each word of a message. Send maps with equally many words share
+    a write enable.
 
     Examples
     --------
+    The first and the last send map share write enable 0.
+
     >>> write_enable_numbers([72, 24, 72])
     (0, 1, 0)
     """

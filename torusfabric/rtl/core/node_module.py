@@ -81,17 +81,18 @@ class NodeSettings:
 
 @dataclass(frozen=True)
 class LocalWord:
-    """A word that a multiplexer in a module of a node can pass.
+    """A word that a multiplexer in a module of a node can pass, by its position at the inputs.
 
     Parameters
     ----------
     position : int
-        The position among the words at the inputs of the module; -1 for the identity word.
+        The position among the words at the inputs of the module; -1 for the identity word, which
+        leaves the result of an operator unchanged.
     late : bool
         True for the word delayed by one cycle.
     injected : bool
-        True for the word of an injection port inside a store. `position` then counts injection
-        ports.
+        True in the module of memories, for a word that it sends to the router. `position` then is
+        the number of the injection port of this word.
     """
 
     position: int
@@ -105,18 +106,19 @@ IDENTITY_WORD = LocalWord(-1)
 
 @dataclass(frozen=True)
 class NodeMultiplexer:
-    """A multiplexer in a module of a node: its inputs, and the places of its select bits.
+    """A multiplexer in a module of a node: its inputs, and the sources of its select bits.
 
     Parameters
     ----------
     words : tuple of LocalWord
         The words at the inputs of the multiplexer.
     bits : tuple of Bit
-        The places of the select bits.
+        For each select bit, its source: a constant, the sequencer or a table.
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
     idles : bool
-        True if 0 is a further word, passed when all select bits are 0.
+        True if the multiplexer passes 0 when all select bits are 0. The identity word 0 then needs
+        no input.
     """
 
     words: tuple[LocalWord, ...] = ()
@@ -130,7 +132,10 @@ class NodeMultiplexer:
         return len(self.words) + self.idles
 
     def bits_for_input(self, number: int) -> list[int]:
-        """Return the select bits for an input; a number past the last input stands for 0."""
+        """Return the select bits for input `number`: ``[1, 0]``, least significant bit first.
+
+        The number of inputs itself stands for the word 0, and yields zeros.
+        """
         if number == len(self.words):
             return [0] * len(self.bits)
         return (branched_select_bits if self.branched else select_bits)(len(self.words), number)
@@ -144,7 +149,8 @@ def plan_multiplexer(
     Parameters
     ----------
     words : sequence of LocalWord
-        The words to pass. The identity word, if any, comes last.
+        The words to pass. The identity word, which leaves the result of an operator unchanged,
+        comes last.
     idles : bool
         True if the identity word is 0. Beside `MOST_WITH_IDENTITY_INPUT` or more other words, it
         then needs no input: the multiplexer passes 0 when all select bits are 0.
@@ -167,10 +173,11 @@ def plan_multiplexer(
 def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
     """Return, for each multiplexer of a crossbar, True if it should have branches.
 
-    Branches make a multiplexer fast, but may take more LUTs. They are the rule. If the crossbar
-    with branches would take more LUTs than a full crossbar of plain cascades, only the multiplexers
-    that branches do not enlarge have them. A *full crossbar* passes, to each out-port, any in-port
-    and up to as many other words as there are out-ports.
+    A multiplexer with branches combines its inputs in parallel, and a plain cascade one after
+    another. Branches are faster, but may take more LUTs. All multiplexers have branches, unless
+    these would take more LUTs in total than a full crossbar of plain cascades. In that case, only
+    the multiplexers that branches do not enlarge have them. A *full crossbar* passes, to each of P
+    out-ports, the words of any in-port and up to P other words.
 
     Parameters
     ----------
@@ -187,7 +194,7 @@ def needs_branches(counts: Sequence[int], others: int) -> list[bool]:
 
 @dataclass(frozen=True)
 class NodeInputs:
-    """The control inputs of a module of a node, without the words.
+    """The control inputs of a module of a node: their number, names and widths.
 
     Parameters
     ----------
@@ -208,7 +215,7 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs for all values that a placer has placed."""
+        """Return the inputs for all control values of a module, as `placer` has planned them."""
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -229,17 +236,17 @@ class NodeInputs:
 
     @property
     def signature_members(self) -> dict[str, Member]:
-        """The members of the signature of a module with these inputs."""
+        """The Amaranth members for these inputs, by the names of the inputs."""
         found = {"columns": In(self.columns)}
         found |= {name: In(bits) for name, bits in self.widths}
         return found | {f"table_{k}": In(bits) for k, bits in enumerate(self.tables)}
 
 
 class NodeModule(Leaf):
-    """A module of a node: router, operators, or store.
+    """The base class of the modules of a node: router, operators, and memories.
 
-    Subclasses override `add_logic`. They read control values by `bit_value` and `number_value`, in
-    the cycle in which a value acts, and make multiplexers by `choose_word` and `select_word`.
+    Subclasses override `add_logic`. They read control bits by `bit_value` and `number_value`, and
+    make multiplexers by `choose_word` and `select_word`.
 
     Parameters
     ----------
@@ -248,7 +255,7 @@ class NodeModule(Leaf):
     settings : NodeSettings
         The properties that all nodes share.
     words : dict of str to int
-        The number of words at each input port of words, such as ``rx``.
+        The number of words at each input of words, such as ``{"rx": 4, "inject": 1}``.
     others : dict of str to Member
         Further members of the signature.
     """
@@ -284,7 +291,11 @@ class NodeModule(Leaf):
         raise NotImplementedError
 
     def node_register(self, name: str) -> Signal:
-        """Return the register of this node for the input `name`, from the register of its group.
+        """Return the register, in this node, of a control input.
+
+        A signal of the sequencer comes one cycle before it acts, from a register that serves a
+        group of nodes. This second register delays it to the right cycle. Repeated calls return the
+        same register.
 
         Parameters
         ----------
@@ -299,7 +310,7 @@ class NodeModule(Leaf):
         return self._held[name]
 
     def early_bit_value(self, bit: Bit) -> Value:
-        """Return a bit one cycle before it acts, as the input of a register."""
+        """Return a control bit one cycle before it is needed, as the input of a register."""
         if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is BitPlace.TABLE:
@@ -308,27 +319,33 @@ class NodeModule(Leaf):
         return self.input_value("columns")[bit.number]
 
     def bit_value(self, bit: Bit) -> Value:
-        """Return a bit in the cycle in which it acts."""
+        """Return a control bit in the cycle in which it is needed."""
         if bit.place is BitPlace.COLUMN:
             return self.node_register("columns")[bit.number]
         return self.early_bit_value(bit)
 
     def number_value(self, bits: Sequence[Bit]) -> Value:
-        """Return a number in the cycle in which it acts, given the places of its bits."""
+        """Return a number in the cycle in which it is needed.
+
+        `bits` has the source of each bit, the least significant first.
+        """
         return Cat(*map(self.bit_value, bits))
 
     def run_operator_code(self) -> Value:
-        """Return the control bits of the operator of the run, 0 if there is no choice."""
+        """Return the input that selects the operator of the run, 0 if there is no choice."""
         known = "operator_code" in self.signature.members
         return self.node_register("operator_code") if known else Const(0, 0)
 
     def identity_word(self) -> Value:
-        """Return the identity word for the operator of the run."""
+        """Return the word that does not change the result of the run's operator: 0 for a sum."""
         unit, width = self.settings.unit, self.settings.width
         return unit.identity_word(self.run_operator_code(), width) if unit else Const(0, width)
 
     def word_value(self, word: LocalWord) -> Value:
-        """Return the signal of a word, delayed by a cycle if `word.late` is true."""
+        """Return the signal of a word at the inputs, or of the identity word.
+
+        It is delayed by a cycle if `word.late` is true.
+        """
         if word == IDENTITY_WORD:
             return self.identity_word()
         now = self.available_words[word.position]
@@ -346,7 +363,7 @@ class NodeModule(Leaf):
 
     @property
     def available_words(self) -> list[Value]:
-        """The words at the inputs of the module, port by port."""
+        """The signals of all words at the inputs of the module: first `rx`, then `inject`."""
         return [
             word
             for port, count in self._given.items()
@@ -355,28 +372,28 @@ class NodeModule(Leaf):
         ]
 
     def choose_word(self, choice: NodeMultiplexer, name: str) -> Value:
-        """Add a planned multiplexer, and return the word that it passes (0 if it has no inputs).
+        """Add the multiplexer `choice`, and return the word that it passes (0 if it has no inputs).
 
         Parameters
         ----------
         choice : NodeMultiplexer
-            The words and the select bits of the multiplexer.
+            The words of the multiplexer, and the sources of its select bits.
         name : str
             The name of the multiplexer in emitted Verilog.
         """
         return self.select_word(choice, [self.word_value(word) for word in choice.words], name)
 
     def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
-        """Add a multiplexer of given words, controlled by the select bits of a `NodeMultiplexer`.
+        """Add a multiplexer of the signals `inputs`, and return the word that it passes.
 
-        `choose_word` also takes the words from the `NodeMultiplexer`.
+        Only the select bits come from `choice`. `choose_word` takes the words, too, from there.
 
         Parameters
         ----------
         choice : NodeMultiplexer
             The multiplexer whose select bits are used.
         inputs : sequence of Value
-            The input words, as many as the multiplexer has.
+            The input words, as many as `choice` has.
         name : str
             The name of the multiplexer in emitted Verilog.
         """
@@ -392,7 +409,7 @@ class NodeModule(Leaf):
         branched: bool,
         small: bool = False,
     ) -> Value:
-        """Add a multiplexer of given words, with select bits that are one cycle early.
+        """Add a multiplexer with registered select bits, and return the word that it passes.
 
         Parameters
         ----------
@@ -421,9 +438,10 @@ class NodeModule(Leaf):
 def operator_code_input(
     settings: NodeSettings, *, neutral: bool, combines: bool = False
 ) -> dict[str, Member]:
-    """Return the member ``operator_code``: the control bits of the operator that a run chooses.
+    """Return the input ``operator_code`` of a module: the bits that select the operator of a run.
 
-    Its width is 0 (and the member thus absent) if the module needs no control bits.
+    The result maps the name to the Amaranth member. Its width is 0, so that the input is absent, if
+    the module needs no such bits.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Placement of control values in hardware, bit by bit.
 
-Each bit of a control value, such as a select bit, has one of three places:
+Each bit of a control value, such as a select bit, comes from one of three places (sources):
 
 ========== =====================================================================================
 constant   the bit is the same in all rows, at all nodes of the family
@@ -37,14 +37,19 @@ __all__ = ["AddressColumn", "Bit", "BitPlacer", "SequencerSignals", "MemberDelay
 
 
 class MemberDelays(NamedTuple):
-    """The delays of a value at each member of a family.
+    """The delays of a control value at the members of a family.
+
+    A delay is the number of cycles from the slot of a row, in which the sequencer presents the row,
+    to the cycle in which the value acts. `Delays` has one delay for each form, and a member is a
+    kind of nodes that share the module.
 
     Parameters
     ----------
     distinct : tuple of Delays
-        The different delays, each listed once.
+        The different delays, each listed once: ``((3,), (4,))`` for 3 and 4 cycles in the only
+        form.
     which : ndarray of int, shape (members,)
-        The delays of each member, as an index into `distinct`.
+        For each member, the index of its delays in `distinct`.
     """
 
     distinct: tuple[Delays, ...]
@@ -57,32 +62,38 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: IntArray, delays: Callable[[int], Delays]) -> MemberDelays:
-        """Return the delays of all members, given a number of each and a function of the number.
+        """Return the delays of all members, computed from one number per member.
+
+        A member is a kind of nodes that share the module.
 
         Parameters
         ----------
         numbers : ndarray of int, shape (members,)
             A number of each member, such as that of its reader.
         delays : function of int -> Delays
-            Returns the delays of the members with a number.
+            The function that returns the delays, one for each form, for such a number.
         """
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
 
     def lengthen(self, cycles: int) -> MemberDelays:
-        """Return the same delays, all made longer by some cycles."""
+        """Return delays that are all longer by `cycles`."""
         return MemberDelays(
             tuple(lengthen_delays(each, cycles) for each in self.distinct), self.which
         )
 
     @property
     def comparison_key(self) -> object:
-        """A value that is equal for equal delays."""
+        """A value that is equal for two `MemberDelays` with equal delays at each member."""
         return self.distinct, self.which.tobytes()
 
 
 class BitPlace(enum.Enum):
-    """The three places of a bit."""
+    """The three sources of a control bit: constant, column, or table at the node.
+
+    A column is a bit of the sequencer with a value for each row of the program. It goes to all
+    nodes.
+    """
 
     CONSTANT = "constant"
     COLUMN = "column"
@@ -90,18 +101,19 @@ class BitPlace(enum.Enum):
 
 
 class Bit(NamedTuple):
-    """A bit of a value, as a module of a node finds it.
+    """The source of a control bit in the module of a node.
 
     Parameters
     ----------
     place : BitPlace
-        The provider of the bit: a constant, the sequencer, or a table of the node.
+        The kind of source: a constant, a bit of the sequencer, or a table of the node.
     number : int
-        The constant (0 or 1), the slot of the column, or the bit position in a row of the table.
+        The constant itself, the index in the input ``columns`` of the module, or the position in a
+        row of the table.
     table : int
-        The number of the table in the module, if the place is a table.
+        K, if the source is a table: its row is the input ``table_K`` of the module.
     held : int
-        Cycles that the module must delay the bit, because the table shows it earlier than it acts.
+        Cycles by which the module must delay the bit, because the table shows it before it acts.
     """
 
     place: BitPlace
@@ -111,8 +123,15 @@ class Bit(NamedTuple):
 
 
 class BitColumn(NamedTuple):
-    """A bit that the sequencer sends: its value in each row (-1 where it does not matter), and
-    its delays.
+    """A control bit that the sequencer sends to the nodes: a value for each row of the program.
+
+    Parameters
+    ----------
+    values : ndarray of int, shape (rows,)
+        0, 1, or -1 where the bit does not matter.
+    delays : tuple of int
+        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+        cycle in which the bit acts.
     """
 
     values: IntArray
@@ -120,21 +139,22 @@ class BitColumn(NamedTuple):
 
 
 def _are_compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if the arrays `a` and `b` are equal wherever neither is -1."""
+    """Return True if `a` and `b` are equal wherever neither is negative (-1: does not matter)."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
 
 class AddressColumn(NamedTuple):
-    """An address that the sequencer sends to all nodes.
+    """An address of a memory that the sequencer sends to the nodes.
 
     Parameters
     ----------
     first : ndarray of int, shape (rows,)
-        The first address of each row, -1 where it does not matter.
+        The first address in each row, -1 where it does not matter.
     delays : tuple of int
-        Cycles from the slot of a row to the address, for each form.
+        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+        address.
     pitch : tuple of int
-        The distance of the addresses of successive flits of a block, for each form.
+        For each form, the distance between the addresses of successive flits of a block.
     bits : int
         Address bits of the largest memory that uses the address.
     """
@@ -148,13 +168,16 @@ class AddressColumn(NamedTuple):
 class SequencerSignals:
     """All signals that the sequencer sends to the nodes.
 
-    The placers of all modules add signals by the `add_..` methods. Signals that agree are sent
-    once. `fix_widths` then fixes the widths.
+    The planner of each module requests signals by the `add_..` methods. Requests that agree share
+    one signal. At the end `fix_widths` sets the widths. `Delays` has, for each form, the cycles
+    from the slot of a row (in which the sequencer presents it) to the cycle in which the signal
+    acts.
 
     Parameters
     ----------
     by_setting : bool
-        True if nodes have a writable table for each purpose, see `room`.
+        True if the nodes have writable tables, one for each purpose, such as the select bits of
+        out-ports.
     shared : bool
         True if one memory port serves all nodes. Between runs it then reads through the addresses
         that the sequencer sends.
@@ -166,13 +189,13 @@ class SequencerSignals:
     addresses : list of AddressColumn
         Addresses of memories.
     words : list of (Delays, Delays)
-        Word counters: the delays of each, and the pitch by which it counts.
+        Word counters: the delays of each, and the number by which it counts up, for each form.
     rows : list of Delays
-        Row signals: the number of the row, with which a node addresses its tables.
+        Row signals: the number of the current row, by which a node addresses its tables.
     valids : list of Delays
         Strobes: high in the cycles in which words of a row move.
     asked : set of int
-        The addresses (as indices) through which a shared memory port reads between runs.
+        Indices into `addresses`: the addresses through which a shared memory port reads.
     address_bits, word_bits : list of int
         Bits of each address and of each word counter, set by `fix_widths`.
     """
@@ -189,18 +212,18 @@ class SequencerSignals:
         self.word_bits: list[int] = []
 
     def fix_widths(self, rows: Rows, placers: Sequence[BitPlacer]) -> None:
-        """Fix the widths of addresses and word counters; call it after the last placement.
+        """Fix the widths of addresses and word counters; call it after all other methods.
 
-        A slot (an input of a module for such a signal) may be connected to different addresses at
-        different nodes. All addresses of such a slot get the same width, and a shared memory port
-        reads through all of them or none.
+        An input of a module can be connected to different addresses at different nodes. All of
+        these addresses get the same width. If a shared memory port reads through one of them, it
+        reads through all of them.
 
         Parameters
         ----------
         rows : Rows
             The rows of the core.
         placers : sequence of BitPlacer
-            The placers of all modules.
+            The plans of the inputs of all modules.
         """
         slots = [{*np.unique(each).tolist()} for placer in placers for each in placer.address_slots]
         while mixed := [each for each in slots if each & self.asked and not each <= self.asked]:
@@ -218,16 +241,18 @@ class SequencerSignals:
         ]
 
     def add_bit(self, values: IntArray, delays: Delays) -> int:
-        """Return the number of a column that sends a bit, and add the column if none fits.
+        """Return the number of a control bit of the sequencer with the given values and delays.
 
-        A column fits if it has the same delays and agrees in all rows in which both are known.
+        A known bit is used if its delays are equal, and its value too in each row in which both
+        values matter. Otherwise a new one is added to `bits`.
 
         Parameters
         ----------
         values : ndarray of int, shape (rows,)
             The bit in each row, -1 where it does not matter.
         delays : Delays
-            Cycles from the slot of a row to the cycle in which the bit acts.
+            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+            cycle in which the bit acts.
         """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _are_compatible(known.values, values):
@@ -237,18 +262,20 @@ class SequencerSignals:
         return len(self.bits) - 1
 
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
-        """Return the number of an address in `addresses`, and add the address if none fits.
+        """Return the number of an address of the sequencer, as an index into `addresses`.
 
-        An address fits under the same conditions as in `add_bit`.
+        A known address is used if its delays and pitch are equal, and its first address too in each
+        row in which both matter. Otherwise a new one is added.
 
         Parameters
         ----------
         first : ndarray of int, shape (rows,)
             The first address of each row, -1 where it does not matter.
         delays : Delays
-            Cycles from the slot of a row to the address.
+            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
+            address.
         pitch : Delays
-            The distance of the addresses of successive flits of a block, for each form.
+            For each form, the distance between the addresses of successive flits of a block.
         bits : int
             Bits of an address of the memory. If the program uses low addresses only, the signal has
             fewer.
@@ -264,46 +291,54 @@ class SequencerSignals:
         return len(self.addresses) - 1
 
     def address_name(self, numbers: Iterable[int], index: int) -> str:
-        """Return the name of an address: ``read_K`` if in `asked`, else ``address_K``.
+        """Return the name of an address input: ``read_K`` or ``address_K``.
+
+        The name is ``read_K`` if a shared memory port reads through the address between runs.
 
         Parameters
         ----------
         numbers : iterable of int
-            The addresses that the signal may be connected to.
+            The addresses that the input is connected to, at different nodes.
         index : int
             The number K in the name.
         """
         return f"{'read' if {*numbers} <= self.asked else 'address'}_{index}"
 
     def add_word_counter(self, delays: Delays, pitch: Delays) -> int:
-        """Request a word counter, and return its number; equal requests share a counter.
+        """Request a word counter of the sequencer, and return its number.
+
+        Equal requests share a counter. It counts the words of a row.
 
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the count.
+            Cycles from the slot of a row, in which the sequencer presents it, to the count.
         pitch : Delays
             The number by which the counter counts, for each form.
         """
         return _find_or_append(self.words, (delays, pitch))
 
     def add_row_signal(self, delays: Delays) -> int:
-        """Request a row signal, and return its number; equal requests share a signal.
+        """Request the number of the current row as a signal, and return the index of the signal.
+
+        Equal requests share a signal. Nodes address their tables by it.
 
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the row signal.
+            Cycles from the slot of a row, in which the sequencer presents it, to the row signal.
         """
         return _find_or_append(self.rows, delays)
 
     def add_strobe(self, delays: Delays) -> int:
-        """Request a strobe, and return its number; equal requests share a strobe.
+        """Request a strobe, and return its index in `valids`; equal requests share a strobe.
+
+        A strobe is high in the cycles in which words of a row move.
 
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row to the strobe.
+            Cycles from the slot of a row, in which the sequencer presents it, to the strobe.
         """
         return _find_or_append(self.valids, delays)
 
@@ -317,21 +352,25 @@ def _find_or_append(known: list, value: object) -> int:  # type: ignore[type-arg
 
 @dataclass
 class NodeTable:
-    """A table of a module, with contents of its own at each node of the family.
+    """A table of a module: a ROM or a writable RAM with different contents at different nodes.
 
     Parameters
     ----------
     delays : MemberDelays
-        Cycles from the slot of a row to the cycle in which the table shows the row.
+        Cycles from the slot of a row, in which the sequencer presents it, to the output of the
+        table.
     by_row : bool
         True if the contents depend on the row.
     by_choice : bool
-        True if the contents depend on the choice of the node.
+        True if the contents depend on the choice of the node, the behaviour that it selects by the
+        root of the run.
     name : str
-        The purpose of a writable table, see `room.SettingTable`; empty for a ROM.
+        The purpose of a writable table, such as ``"select"``, see `room.SettingTable`; empty for a
+        ROM.
     columns : list of ndarray of int, shape (members, rows, choices)
-        The bits of a row of the table, -1 where a bit does not matter. The rows axis has length 1
-        if `by_row` is False, the choices axis if `by_choice` is False.
+        One array for each bit of the table: 0, 1, or -1 where the bit does not matter. A member is
+        a kind of nodes. The second axis has length 1 if `by_row` is False, the third if `by_choice`
+        is False.
     """
 
     delays: MemberDelays
@@ -343,7 +382,8 @@ class NodeTable:
     def add_bit(self, values: IntArray) -> int:
         """Return the position in the table of a bit with the given values.
 
-        If the table has no such bit yet, it is added.
+        A known bit is used if it agrees wherever both matter (are not -1). Otherwise a bit is
+        added. `values` has the shape of the arrays in `columns`.
         """
         for number, known in enumerate(self.columns):
             if _are_compatible(known, values):
@@ -353,10 +393,10 @@ class NodeTable:
         return len(self.columns) - 1
 
     def distinct_contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
-        """Return the contents of the tables: different contents, and an index for each member.
+        """Return the different contents of the table, and the index of the contents of each member.
 
-        Contents are in the order of addresses, with the row in the low address bits and the choice
-        above.
+        Contents are a tuple of words in the order of addresses. The row is in the low address bits,
+        and the choice in the high ones. A member is a kind of nodes.
 
         Parameters
         ----------
@@ -377,23 +417,24 @@ class NodeTable:
 
 
 class BitPlacer:
-    """The placement of all control values of a module.
+    """The control inputs of one module: it finds a source for each control bit and address.
 
-    A *slot* is an input of the module for a signal of the sequencer. The members of the family may
-    connect a slot to different signals, for instance to the same address with different delays.
+    A *slot* is an input of the module for a signal of the sequencer. Different members (kinds of
+    nodes that share the module) can connect a slot to different signals, such as the same address
+    with a different delay.
 
     Parameters
     ----------
     columns : SequencerSignals
         The signals of the sequencer, to which the placer adds those that it needs.
     many : bool
-        True if the family has at least as many nodes as there are groups of nodes, so that a column
-        of the sequencer costs less than tables.
+        True if the module has so many nodes that a signal of the sequencer, with its registers,
+        costs less than a table at each node.
 
     Attributes
     ----------
     bit_slots, address_slots, word_slots, valid_slots : list of ndarray of int, shape (members,)
-        For each slot, the number of the signal in `columns` at each member.
+        For each slot, the number of the signal in `columns` that each member connects to it.
     tables : list of NodeTable
         The tables of the module.
     """
@@ -407,9 +448,11 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return, for each of the distinct delays, one value for each row that serves all members.
+        """Return the value in each row that suits all members, or None if members differ.
 
-        The result is None if two members with the same delays disagree in a row.
+        A member is a kind of nodes that share the module. Only members with the same delays must
+        agree. The result is a list with an array of shape (rows,) for each entry of
+        ``delays.distinct``.
 
         Parameters
         ----------
@@ -430,23 +473,25 @@ class BitPlacer:
     def place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, bits: int, *, alike: bool
     ) -> int | None:
-        """Return the slot of an address that the sequencer sends, or None if it should not.
+        """Return the slot of an address that the sequencer sends, or None if the node needs a
+        table.
 
-        The sequencer sends an address if the members agree (see `common_values`), and if either all
-        nodes agree (`alike`) or the family has many nodes. Otherwise the node needs a table.
+        The sequencer sends an address if the members, the kinds of nodes of this module, have the
+        same one in each row. In addition all nodes of the core must agree (`alike`), or the module
+        must have many nodes.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
             The first addresses, -1 where they do not matter.
         delays : MemberDelays
-            Cycles from the slot of a row to the address.
+            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
         pitch : tuple of int
-            The distance of the addresses of successive flits, for each form.
+            For each form, the distance between the addresses of successive flits.
         bits : int
             Bits of the address.
         alike : bool
-            True if the nodes of all families agree.
+            True if the nodes of all modules agree.
         """
         common = self.common_values(values, delays)
         if common is None or not (alike or self._many):
@@ -456,31 +501,36 @@ class BitPlacer:
         return _add_slot(self.address_slots, numbers, delays)
 
     def allow_port_reads(self, slot: int) -> None:
-        """Let a shared memory port read through an address between runs.
+        """Let the memory port read through an address of the sequencer between runs.
+
+        It has an effect only if one memory port serves all nodes.
 
         Parameters
         ----------
         slot : int
-            The slot of the address in `address_slots`.
+            The input of the module, as an index into `address_slots`.
         """
         if self.columns.shared:
             self.columns.asked |= {*self.address_slots[slot].tolist()}
 
     def place_word_counter(self, delays: MemberDelays, pitch: Delays) -> int:
-        """Return the slot of a word counter.
+        """Return the slot (input of the module) of a word counter, as an index into `word_slots`.
 
         Parameters
         ----------
         delays : MemberDelays
-            Cycles from the slot of a row to the count.
+            Cycles from the slot of a row, in which the sequencer presents the row, to the count.
         pitch : Delays
-            The number by which the counter counts, for each form.
+            For each form, the number by which the counter counts up.
         """
         numbers = [self.columns.add_word_counter(each, pitch) for each in delays.distinct]
         return _add_slot(self.word_slots, numbers, delays)
 
     def place_strobe(self, delays: MemberDelays) -> int:
-        """Request a strobe with the given delays, and return its slot."""
+        """Return the slot (input of the module) of a strobe, as an index into `valid_slots`.
+
+        The strobe is high in the cycles in which words of a row move, later by `delays`.
+        """
         numbers = list(map(self.columns.add_strobe, delays.distinct))
         return _add_slot(self.valid_slots, numbers, delays)
 
@@ -493,14 +543,19 @@ class BitPlacer:
         early: bool = False,
         table: str = "",
     ) -> Bit:
-        """Return the place of a bit: a constant if possible, then a column, then a table.
+        """Return the source of a control bit: a constant, or else the sequencer, or else a table.
+
+        The sequencer sends the bit if the kinds of nodes that share the module (*members*) agree in
+        each row. In addition all nodes of the core must agree (`alike`), or the module must have
+        many nodes.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
             The bit, -1 where it does not matter.
         delays : MemberDelays
-            Cycles from the slot of a row to the cycle in which the bit acts.
+            Cycles from the slot of a row, in which the sequencer presents it, to the cycle in which
+            the bit acts.
         alike : bool
             True if all nodes at which the value matters agree, including other families.
         early : bool
@@ -534,9 +589,10 @@ class BitPlacer:
         return Bit(BitPlace.TABLE, self.tables[number].add_bit(values), number, held)
 
     def _find_table(self, wanted: NodeTable) -> int:
-        """Return the number of the table that is addressed like `wanted`.
+        """Return the number of a table with the same purpose and address as `wanted`.
 
-        If there is none, `wanted` is added to `tables`.
+        If there is none, `wanted` is added to `tables`, and the row signal that addresses it is
+        requested from the sequencer.
         """
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (
@@ -558,14 +614,14 @@ class BitPlacer:
         early: bool = False,
         table: str = "",
     ) -> tuple[Bit, ...]:
-        """Return the places of the bits of a number, least significant bit first.
+        """Return the sources of the bits of a number, least significant bit first.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
-            The number, -1 where it does not matter.
+            The number, -1 where it does not matter. A member is a kind of nodes.
         bits : int
-            Width of the number, and of the result.
+            Width of the number, and length of the result.
         delays, early, table
             The same as in `place_bit`.
         """
@@ -581,14 +637,16 @@ class BitPlacer:
         alike: bool,
         table: str = "",
     ) -> tuple[Bit, ...]:
-        """Return the places of the select bits of a multiplexer, which registers them itself.
+        """Return the sources of the select bits of a multiplexer.
+
+        The multiplexer registers its select bits, so each comes a cycle before it acts.
 
         Parameters
         ----------
         index : ndarray of int, shape (members, rows, choices)
-            The input that passes, -1 where it does not matter.
+            The number of the input that passes, -1 where it does not matter.
         codes : sequence of (sequence of int)
-            The select bits of each input.
+            For each input of the multiplexer, its select bits: ``[[0], [1]]`` for two inputs.
         delays, alike, table
             The same as in `place_bit`.
         """
@@ -600,9 +658,10 @@ class BitPlacer:
 
 
 def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelays) -> int:
-    """Return the number of a slot, which is added to `slots` if it is new.
+    """Return the index of an input that connects each member to the signal for its delays.
 
-    The slot connects the members with the k-th of the distinct delays to signal ``numbers[k]``.
+    A member whose delays are ``delays.distinct[k]`` is connected to signal ``numbers[k]``. If
+    `slots` has no such input, it is appended.
     """
     wanted = np.array(numbers)[delays.which]
     for slot, known in enumerate(slots):
@@ -613,6 +672,9 @@ def _add_slot(slots: list[IntArray], numbers: Sequence[int], delays: MemberDelay
 
 
 def _varies_along(values: IntArray, axis: int) -> bool:
-    """Return True if values that are not -1 differ along an axis."""
+    """Return True if values that are not -1 change along an axis, with all other indices equal.
+
+    With `axis` 1, for example, a value depends on the row.
+    """
     most = values.max(axis=axis, keepdims=True)
     return not bool(((values == most) | (values < 0)).all())

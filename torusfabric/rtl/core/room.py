@@ -52,7 +52,12 @@ DRAIN_BITS, LEAST_BITS = 6, 5
 
 
 class SettingTable(enum.IntEnum):
-    """The writable tables that every node has, each with the settings for one purpose."""
+    """The writable tables that every node has, each for one purpose.
+
+    A row of such a table is a *setting*. Each row of the sequencer has the number of one setting
+    per table, so that rows can share settings. The value of a member is the position of this
+    number.
+    """
 
     #: The select bits of out-ports.
     SELECT = 0
@@ -75,12 +80,12 @@ class RoomSizes:
     rows : int
         Number of rows, of all modes together.
     depth : int
-        The largest value of `Action.TAP` and of `Action.LAG` in any row: the cycles of the links on
-        the path of a word, and the cycles by which a reader reads later in the row.
+        The largest value of `Action.TAP` (cycles of the links on the path of a word) and of
+        `Action.LAG` (cycles by which a reader reads later in the row) in any row.
     settings : tuple of int
-        Number of settings in each `SettingTable`.
+        For each `SettingTable` of a node, the number of its rows. The row of a table is a setting.
     entries : int
-        Number of entries, of all modes together.
+        Number of entries of all modes together. An entry is a form of a mode for one root.
     blocks : int
         Number of blocks that nodes receive, in all entries together.
     chunks : int
@@ -114,7 +119,7 @@ class RoomShape(Protocol):
 
     @property
     def sizes(self) -> RoomSizes:
-        """Sizes of tables and memories."""
+        """Sizes of the tables and memories, which limit the programs."""
 
     @property
     def sent_words(self) -> int:
@@ -125,7 +130,7 @@ class RoomShape(Protocol):
 
     @property
     def beat(self) -> int:
-        """Flits of a row of memories."""
+        """Flits that a memory port moves in a cycle; they lie in one word of a memory."""
 
     @property
     def read_lags(self) -> int:
@@ -149,21 +154,24 @@ class RoomShape(Protocol):
 
     @property
     def sources(self) -> Sources:
-        """The sources that out-ports and operators can select, with their numbers."""
+        """The words that out-ports and operators can select, with their numbers."""
 
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
-        """Return the numbers of the sources of an out-port, or of an operator.
+        """Return the words that an out-port or an operator can select, as numbers in `sources`.
 
         Parameters
         ----------
         action : Action
             `Action.SELECT` for an out-port, `Action.OPERAND` for an operator.
         port : int
-            The out-port, or the in-port with the operator.
+            The number of the out-port, or of the in-port with the operator.
         """
 
     def memories_of_reader(self, port: int) -> tuple[int, ...]:
-        """Return the memories that reader `port` must be able to read; each port has a reader."""
+        """Return the memories that reader `port` must be able to read, by their numbers.
+
+        A reader passes words of memories to the router. There is one reader for each port.
+        """
 
     def parsed_operators(self) -> tuple[Operator, ...]:
         """Return the operators that runs choose from."""
@@ -181,9 +189,10 @@ def address_bits(room: RoomShape) -> int:
 
 
 def duration_fields(room: RoomShape) -> dict[str, int]:
-    """Return the fields of a table entry that decide the duration of a row, each with its width.
+    """Return the fields, name -> bits, of a table entry that decide the duration of a row.
 
-    ``pause``: cycles of the pause; ``empty``: no block moves; ``ends``: the row is the last.
+    ``pause``: cycles of the pause after the words of the row; ``empty``: 1 if no block moves;
+    ``ends``: 1 if the row is the last.
 
     Parameters
     ----------
@@ -194,10 +203,11 @@ def duration_fields(room: RoomShape) -> dict[str, int]:
 
 
 def row_layout(room: RoomShape) -> StructLayout:
-    """Return the layout of the row table of the sequencer.
+    """Return the bit layout of the sequencer's row table, which has an entry for each row.
 
-    An entry has the duration of the *next* row (after the last row, of the first one), the address
-    at which words are stored, and the number of a setting in each table of the nodes.
+    An entry has the duration of the *next* row (for the last row, of the first one), the address
+    ``at`` at which words are stored, and a field ``setting_..`` for each table of the nodes: the
+    number of the table's row to use.
 
     Parameters
     ----------
@@ -212,7 +222,9 @@ def row_layout(room: RoomShape) -> StructLayout:
 
 
 def entry_layout(room: RoomShape) -> dict[str, int]:
-    """Return the fields of the form table of the sequencer, each with its bits.
+    """Return the fields, name -> bits, of the form table, with which the sequencer begins a run.
+
+    It has an entry for each form of a mode and each root.
 
     =========== =========================================================
     ``first``   number of the first row
@@ -245,15 +257,19 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
 
 
 class RoomRows(Rows):
-    """Template rows, followed by the rows of a program if one is given.
+    """Rows that stand for all programs of a room, and then the rows of one program, if given.
+
+    The rows that stand for all are the *template*: each control point has a random value in each,
+    and every value that the room allows occurs. A plan of hardware that fits these rows fits every
+    program.
 
     Parameters
     ----------
     room : RoomShape
         The limits of the programs that can be loaded.
     values : mapping of Action to (ndarray of int), shape (rows, nodes, ports)
-        The values of control points in the rows of a program: sources by their numbers in the
-        room, memories, addresses, and cycles until words are stored; -1 where they do not matter.
+        The values of control points in the rows of a program: sources by their numbers in the room,
+        memories, addresses, and cycles until words are stored; -1 where they do not matter.
     """
 
     def __init__(self, room: RoomShape, values: Mapping[Action, IntArray] | None = None) -> None:
@@ -273,17 +289,20 @@ class RoomRows(Rows):
 
     @property
     def blocks(self) -> IntArray:
-        """Blocks of each row, here always 1: the table `STORE` decides if words are stored."""
+        """Blocks of each row, here always 1.
+
+        A table of the node decides if the words of the block are stored.
+        """
         return np.ones(self.n_rows, int)
 
     @property
     def n_template_rows(self) -> int:
-        """Number of template rows, which come before the rows of a program."""
+        """Number of random rows, which come before the rows of a program."""
         return self._template
 
     @property
     def sources(self) -> Sources:
-        """The sources of the room."""
+        """The words that out-ports and operators can select, with their numbers."""
         return self.room.sources
 
     @property
@@ -293,15 +312,29 @@ class RoomRows(Rows):
 
     @property
     def run_setup(self) -> int:
-        """Cycles from a start to the first slot."""
+        """Cycles from a start to the cycle in which the sequencer presents the first row."""
         return RUN_SETUP + MODE_SETUP
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return 1, or 0 for the memory of sent words, in which the chunks are interleaved."""
+        """Return ``(1,)``, or ``(0,)`` for the memory of sent words.
+
+        The entry is the distance between the addresses of successive flits of a block, for the only
+        form. In the memory of sent words the chunks are interleaved, so that the distance depends
+        on the program. There 0 stands for the second word counter, which the sequencer advances by
+        the number of chunks.
+
+        Parameters
+        ----------
+        memory : int
+            The number of the memory; that of sent words comes after one for each port.
+        """
         return (int(memory < self.room.topology.ports),)
 
     def max_word_offset(self, pitch: Delays) -> int:
-        """Return the largest distance of an address from the first: any address is allowed.
+        """Return the largest distance of an address in a row from the first address of the row.
+
+        It is the highest address of the deepest memory, because a later program may use any
+        distance.
 
         Parameters
         ----------
@@ -311,16 +344,16 @@ class RoomRows(Rows):
         return (1 << address_bits(self.room)) - 1
 
     def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points of an action."""
+        """Return the numbers of the control points of an action, which are those of all ports."""
         return [*range(self.room.topology.ports)]
 
     def _random_values(
         self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
     ) -> IntArray:
-        """Return random values of a control point, taken from `options`.
+        """Return random values of a control point, taken from `options`, shape (rows, nodes).
 
-        Each option occurs at least once. `action` and `number` say which point it is, and seed the
-        random numbers. If `alike`, all nodes have the same values.
+        Each option occurs at least once. `action` and `number` identify the point, and seed the
+        random numbers. If `alike`, all nodes have the same value in a row.
         """
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
@@ -330,9 +363,10 @@ class RoomRows(Rows):
         return np.broadcast_to(found, (self._template, len(self.used)))
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Return the template values of a control point, followed by those of the program.
+        """Return the random values of a control point, followed by those of the program.
 
-        The point is that of the `action` at the port, reader or memory `number`.
+        The point is that of the `action` at the port, reader or memory `number`. The result is None
+        if the room does not allow it any value.
         """
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
         found = self._template_field(action, number)
@@ -346,9 +380,10 @@ class RoomRows(Rows):
         return RowField(found, (delays.get(action, ADDRESS if reads else SETTING),))
 
     def _template_field(self, action: Action, number: int) -> IntArray | None:
-        """Return the template values of a control point, or None if it does nothing.
+        """Return random values of a control point, shape (rows, nodes), or None if it does nothing.
 
-        The point is that of the `action` at the port, reader or memory `number`.
+        The point is that of the `action` at the port, reader or memory `number`. Every value that
+        the room allows occurs.
         """
         room, sources, draw = (
             self.room,
@@ -392,13 +427,13 @@ def assemble_tables(
     values : mapping of Action to (ndarray of int)
         The values of control points in the program, see `RoomRows`.
     idles : bool
-        True if the identity word is 0.
+        True if the identity word of the operator is 0.
 
     Returns
     -------
     dict of SettingTable to (ndarray of int), shape (rows, nodes, bits)
-        The bits of each table; -1 where a bit does not matter. A table that the nodes do not have
-        has 0 bits.
+        The bits of each table for each row of the program; -1 where a bit does not matter. A table
+        that the nodes do not have has 0 bits.
     """
     rows = RoomRows(room, values)
     kinds, columns = RoomKinds(rows), SequencerSignals(by_setting=True)
@@ -419,10 +454,10 @@ def assemble_tables(
 def check_template(
     room: RoomShape, crossbars: Sequence[CrossbarPlan], stores: Sequence[StorePlan]
 ) -> None:
-    """Assert that each select bit and address bit of the plan has a table bit of its own.
+    """Assert that each select bit and address bit of the nodes has a bit of its own in a table.
 
-    This holds if the template rows contain all values that the room allows, and no two control
-    points agree in all template rows.
+    The plan is made for random rows (see `RoomRows`). It fits every program if these rows contain
+    all values that the room allows, and no two control points have equal values in all of them.
 
     Parameters
     ----------
@@ -431,7 +466,7 @@ def check_template(
     crossbars : sequence of CrossbarPlan
         The plan of the router, then that of the operators if there are any.
     stores : sequence of StorePlan
-        The plan of the store, the only entry.
+        The plan of the memories and readers, the only entry.
     """
     (store,) = stores
     shape, used = store.shape, list[tuple[int, Sequence[Bit]]]()
@@ -466,7 +501,10 @@ def check_template(
 
 
 class RoomKinds(NodeKinds):
-    """The single kind of nodes of a core with a room: each node can execute any variant."""
+    """The kinds of nodes of a core with writable tables: a single one.
+
+    All nodes have the same modules, because each must be able to execute the part of any node.
+    """
 
     def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:
         nodes = len(rows.used)

@@ -82,12 +82,15 @@ class RoomSequencer(RunControl):
 
     @property
     def _setting_tables(self) -> dict[str, SettingTable]:
-        """The tables of nodes, by the names of their fields in the row table."""
+        """The writable tables of the nodes, by the names of their fields in the row table.
+
+        Such a field, for example ``setting_read``, holds a row number of the table.
+        """
         return {f"setting_{table.name.lower()}": table for table in SettingTable}
 
     @cached_property
     def _built_module(self) -> Elaboratable:
-        """The Amaranth module with the logic of the sequencer, built at the first access."""
+        """The Amaranth module of the sequencer, with all logic, built at the first access."""
         m, begins = self._m, self._accept_start()
         m.d.comb += self.form_address.eq(Mux(begins, self.input_value("entry"), self.last_entry))
         form = View(self._forms, self.input_value("form_word"))
@@ -121,10 +124,10 @@ class RoomSequencer(RunControl):
         return at_once | (~self._valid & (self._left == 1 + early))
 
     def _add_counters(self, m: Module, running: Signal) -> Value:
-        """Add the counters of rows and of the slots of a row, and return the number of the row.
+        """Add the counters of rows and of cycles within a row, and return the number of the row.
 
-        `running` is driven high while the counters are at the second slot of a run, or at a later
-        one.
+        The logic drives `running`: it is high from the second slot of a run to the last. A slot is
+        a cycle in which the sequencer presents a row and a flit.
         """
         form, flits, moves = self._form, self.input_value("last"), self._moves
         said = View(self._rows, self.input_value("row_word"))
@@ -178,10 +181,10 @@ class RoomSequencer(RunControl):
     def _drive_node_signals(
         self, m: Module, said: View, words: tuple[Value, Value], flit: Value
     ) -> None:
-        """Drive the signals to the nodes, each at the age at which the nodes need it.
+        """Drive the signals to the nodes, each delayed to the cycle in which the nodes need it.
 
-        `said` is the entry of the row table. `words` are the two counts that become ``counters``,
-        and `flit` is high in a slot with a flit.
+        `said` is the current entry of the row table. `words` are the two word counts that become
+        the output ``counters``, and `flit` is high in a cycle in which the row moves a flit.
         """
         links, form = self._links, self._form
         late = form["late"] if self._room.may_read_late else Const(0, 1)
@@ -190,7 +193,7 @@ class RoomSequencer(RunControl):
         def delay_by_age(
             value: Value, age: int, name: str, more: Value | None = None, by: int = 0
         ) -> Value:
-            """Return a value delayed by `age` cycles, and by `by` more while `more` is high.
+            """Return `value` delayed by `age` cycles, and `by` cycles more while `more` is high.
 
             `name` begins the names of the registers.
             """

@@ -40,17 +40,16 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 class CrossbarPlan(NamedTuple):
-    """The plan of a router or of operators, for a family: the nodes that share the module.
+    """The plan of a router, or of the operators, for a family: the nodes that share the module.
 
     Parameters
     ----------
     family : ModuleFamily
         The nodes that share the module.
     choices : tuple of (NodeMultiplexer or None)
-        The multiplexer of each port; None if the port is not used. (These are not the choices of
-        `NodeKinds`, which are variants.)
+        The multiplexer of each port; None if the port is not used.
     placer : BitPlacer
-        The places of the select bits.
+        The source of each select bit: a constant, the sequencer, or a table at the node.
     """
 
     family: ModuleFamily
@@ -67,20 +66,24 @@ def plan_crossbars(
     idles: bool,
     fast: bool,
 ) -> list[CrossbarPlan]:
-    """Plan the routers, or the operators, of all kinds of nodes: one crossbar for each family.
+    """Plan the routers, or the operators, of all nodes.
+
+    A kind are nodes with equal values in all rows of the program. Kinds whose multiplexers have the
+    same structure form a family, which shares a module: the result has a plan for each family.
 
     Parameters
     ----------
     rows, kinds : Rows, NodeKinds
-        The values of all control points, and the kinds of nodes.
+        The values of the program in each row, and the kinds of nodes.
     columns : SequencerSignals
         The signals of the sequencer, to which the plan adds those that it needs.
     action : Action
         `SELECT` for out-ports, `OPERAND` for operators.
     idles : bool
-        True if the identity word is 0.
+        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
     fast : bool
-        True if all multiplexers have branches, whatever their size.
+        True if all multiplexers have branches that select in parallel, even if this takes more
+        LUTs.
     """
     sources, ports = rows.sources, range(rows.ports)
     fields = {port: field for port in ports if (field := rows.field(action, port))}
@@ -177,7 +180,10 @@ class Router(NodeModule):
 
     @property
     def n_own_words(self) -> int:
-        """Number of different words at the multiplexers that do not come from in-ports."""
+        """Number of different words at the multiplexers that come from the node itself.
+
+        A word of an in-port counts, too, if it is delayed by a cycle.
+        """
         words = {word for choice in self.choices if choice for word in choice.words}
         return sum(word.late or not 0 <= word.position < self._given["rx"] for word in words)
 
@@ -247,7 +253,9 @@ class PortOperators(NodeModule):
         self.m.d.sync += self.result.eq(self.made)
 
     def add_port_operator(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
-        """Add an operator, and return its result for an arriving word and a chosen operand.
+        """Add an operator behind an in-port, and return the signal of its result.
+
+        It combines the arriving word with an operand, which a multiplexer chooses.
 
         Parameters
         ----------
@@ -269,10 +277,10 @@ class PortOperators(NodeModule):
         return add_operator(self.m, unit, (word, operand), self.run_operator_code(), name=pair_name)
 
     def _add_chosen_sum(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
-        """Return a sum, from a shared module that contains the multiplexer of the operand.
+        """Return the sum of `word` and the operand that `choice` selects.
 
-        Used in emitted Verilog only, with the parameters of `add_port_operator`: `word`, `choice`,
-        `name`.
+        A `ChosenSum` contains both the multiplexer and the adder. It is used in emitted Verilog
+        only. The parameters are those of `add_port_operator`: `word`, `choice`, `name`.
         """
         width, inputs = self.settings.width, [self.word_value(each) for each in choice.words]
         from ..chosen_sum import ChosenSum

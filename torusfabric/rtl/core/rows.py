@@ -40,14 +40,18 @@ def lengthen_delays(delays: Delays, cycles: int) -> Delays:
 
 
 class RowField(NamedTuple):
-    """The values of a control point in all forms.
+    """The values of a control point, such as a select input, in the rows of all forms.
+
+    A *variant* is one behaviour that the program has for a node: nodes with the same variant have
+    the same values in all rows.
 
     Parameters
     ----------
     values : ndarray of int, shape (rows, variants)
         The value in each row at each used variant; -1 where it does not matter.
     delays : tuple of int
-        For each form, the cycles from the slot of a row to the action of the control point.
+        For each form, the cycles from the slot of a row (in which the sequencer presents it) to the
+        cycle in which the control point acts on the row.
     """
 
     values: IntArray
@@ -61,12 +65,15 @@ class RowField(NamedTuple):
 
 
 class Rows:
-    """The rows of all forms of a program, numbered consecutively.
+    """The rows of all forms of a program, numbered consecutively, and their values.
+
+    A *variant* is one behaviour that the program has for a node, with a value at each control point
+    in each row. Nodes with the same variant act alike.
 
     Attributes
     ----------
     loops : tuple of Loop
-        The loop of each form.
+        The `Loop` of each form, which has its rows before they are joined to those of other forms.
     starts, stops : ndarray of int, shape (forms,)
         The first row of each form, and the row after its last.
     form_of_row : ndarray of int, shape (rows,)
@@ -81,6 +88,8 @@ class Rows:
 
     Examples
     --------
+    The only form has two rows, which begin at row 0. Each of the four out-ports selects words.
+
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "allgather", algorithm="matching"), flits=4))
     >>> rows.n_rows, rows.starts.tolist(), rows.point_numbers(Action.SELECT)
@@ -108,7 +117,7 @@ class Rows:
 
     @property
     def sources(self) -> Sources:
-        """The sources of the words of a node, common to all forms."""
+        """The words that out-ports, operators and memories of a node select; equal in all forms."""
         return self.loops[0].sources
 
     @property
@@ -118,7 +127,7 @@ class Rows:
 
     @property
     def run_setup(self) -> int:
-        """Cycles from a start to the first slot."""
+        """Cycles from a start to the cycle in which the sequencer presents the first row."""
         return self.program.form.timing.run_setup
 
     @property
@@ -147,11 +156,11 @@ class Rows:
         return self.concatenate_forms([loop.blocks for loop in self.loops])
 
     def by_flit(self) -> list[bool]:
-        """Return for each form whether all rows are repeated for each flit (order by flit)."""
+        """Return for each form True if all rows are repeated for each flit."""
         return [loop.order is Order.FLIT for loop in self.loops]
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return the distance of the addresses of successive flits of a block, for each form.
+        """Return the distance between the addresses of successive flits of a block, for each form.
 
         Parameters
         ----------
@@ -165,7 +174,10 @@ class Rows:
     def max_word_offset(self, pitch: Delays) -> int:
         """Return the largest distance of an address in a row from the first address of the row.
 
-        Successive flits of a block lie `pitch` words apart, with an entry for each form.
+        Parameters
+        ----------
+        pitch : tuple of int
+            For each form, the distance between the addresses of successive flits of a block.
         """
         return max(
             (loop.flits - 1) * step
@@ -175,11 +187,18 @@ class Rows:
         )
 
     def port_read_memories(self, memories: frozenset[int]) -> frozenset[int]:
-        """Return the memories that the memory port reads, given the memories of received words."""
+        """Return the memories that the memory port reads.
+
+        These are the ones in which a node receives words, `memories`. A subclass may leave some
+        out.
+        """
         return memories
 
     def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points that have an action, in increasing order."""
+        """Return the numbers of the control points that have an action, in increasing order.
+
+        For `Action.SELECT`, for example, these are the numbers of the out-ports that a node uses.
+        """
         return sorted(
             {field.point.number for loop in self.loops for field in loop.fields_of_action(action)}
         )
@@ -200,9 +219,10 @@ class Rows:
         return self._known[key]
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Join the values of a control point in all forms; a form without the point is idle.
+        """Return the values of a control point in the rows of all forms, one form after another.
 
-        The parameters are those of `field`: `action` and `number`.
+        A form without the point has the value -1 in its rows. The result is None if no form has the
+        point. `action` and `number` are those of `field`.
         """
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
@@ -221,7 +241,11 @@ class Rows:
 
 
 class NodeKinds:
-    """The kinds of nodes of a core.
+    """The kinds of nodes of a core: sets of nodes that can share a module and its contents.
+
+    A *variant* is one behaviour that the program has for a node. Nodes of a kind execute the same
+    variant in each row. In a program with a root, a node can have several variants; it chooses one
+    by the root of the run (its *choice*).
 
     Attributes
     ----------
@@ -232,6 +256,9 @@ class NodeKinds:
 
     Examples
     --------
+    In a broadcast from any root on 9 nodes, all nodes are of one kind, with a choice for each
+    position relative to the root.
+
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "broadcast"), max_flits=4, root="any"))
     >>> kinds = NodeKinds(rows)
@@ -263,24 +290,25 @@ class NodeKinds:
 
     @property
     def n_choices(self) -> int:
-        """Number of variants that a node chooses from by the root of a run; 1 without a choice."""
+        """Number of behaviours that a node chooses from by the root; 1 without a choice."""
         return int(self.variants.shape[2])
 
     def outnumber_groups(self, kinds: IntArray) -> bool:
-        """Return True if the nodes of some kinds are at least as many as the groups of nodes.
+        """Return True if `kinds` have at least as many nodes as the core has groups of nodes.
 
-        A column of the sequencer, with a register for each group, then costs less than tables.
+        A group is a set of nodes with a common register for signals of the sequencer. For so many
+        nodes, a signal of the sequencer costs less than a table at each node.
         """
         nodes = len(self.kind_of)
         return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).n_groups
 
     def values_at_kinds(self, values: IntArray, kinds: IntArray) -> IntArray:
-        """Return values at some kinds, shape (kinds, rows, choices).
+        """Return values of the program at some kinds of nodes, shape (kinds, rows, choices).
 
         Parameters
         ----------
         values : ndarray of int, shape (rows, variants)
-            The values at each variant, as in `RowField`.
+            The value in each row for each variant (behaviour of a node), as in `RowField`.
         kinds : ndarray of int
             The numbers of the kinds.
         """
@@ -289,7 +317,10 @@ class NodeKinds:
         return found
 
     def choice_by_root(self, nodes: IntArray) -> IntArray:
-        """Return the choice of each node in `nodes`, for each root of a run: (nodes, roots)."""
+        """Return the choice of each node in `nodes`, for each root of a run: shape (nodes, roots).
+
+        A choice is the number of one of the behaviours that a node selects by the root, from 0.
+        """
         program = self._program
         groups = program.root_groups
         torus, roots = require_cayley_graph(groups.group_topology), np.arange(groups.group_size)
@@ -319,14 +350,12 @@ class NodeKinds:
     def _find_received_memories(self, nodes: IntArray) -> frozenset[int]:
         """Return the memories in which at least one node in `nodes` receives words."""
         forms = self._program.forms
-        found = (
-            form.receive_map.memories_at(form.groups.position_of_node[nodes]) for form in forms
-        )
+        found = (form.receive_map.memories_at(form.groups.map_row_of_node[nodes]) for form in forms)
         return self.rows.port_read_memories(frozenset[int]().union(*found))
 
     @cached_property
     def memory_depths(self) -> IntArray:
-        """The words of each memory at each kind, shape (kinds, memories)."""
+        """Number of words of each memory at the nodes of each kind, shape (kinds, memories)."""
         depth = self.rows.depth
         # All rows of a form have the same variants, so the first row of each form serves.
         found: IntArray = depth[self.variants[:, self.rows.starts]].max(axis=(1, 2))

@@ -50,14 +50,14 @@ __all__ = ["RunPort"]
 
 
 class RunPort:
-    """The declaration of the run port of a core that executes a program.
+    """The run port of a core: the names and widths of the signals that start and report runs.
 
     Parameters
     ----------
     program : Program
         The program, which decides the choices of a run.
     sections : int
-        Sections of each memory.
+        Number of equal parts of each memory. If there are several, each run chooses one.
     lead : int
         Cycles from `ends` to the last cycle of a run. With 0, a run never begins in the last cycle
         of another, and the port has no outputs `idle`, `ending` and `ends`.
@@ -77,6 +77,8 @@ class RunPort:
 
     Examples
     --------
+    A run chooses the length, one of 9 roots and one of 2 sections.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("3x3", "broadcast"), max_flits=8, root="any")
     >>> RunPort(program, sections=2).inputs

@@ -51,10 +51,10 @@ def row_bits(rows: Rows) -> int:
 
 
 def signal_widths(rows: Rows, columns: SequencerSignals) -> dict[str, int]:
-    """Return the widths of the signals that the sequencer sends to all nodes.
+    """Return the widths, name -> bits, of the signals that the sequencer sends to all nodes.
 
-    All word counters lie side by side in the net ``counters``, at a stride of the widest counter.
-    Row signals lie side by side in the net ``rows``.
+    All word counters lie side by side in the net ``counters``, each in as many bits as the widest
+    counter has. The delayed row numbers, one for each delay, lie side by side in the net ``rows``.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class RunControl(Leaf):
     Parameters
     ----------
     port : RunPort
-        The declaration of inputs and outputs.
+        The inputs and outputs by which runs are started and observed.
     unit : OperatorUnit or None
         The unit that combines words, if the program has operators.
     members : dict of str to Member
-        The members of the signature besides the run port.
+        Further inputs and outputs of the module, such as those for the nodes.
     shares : bool
         True for the output ``node_busy``, by which nodes switch their memories between the run and
         the memory port.
@@ -125,7 +125,7 @@ class RunControl(Leaf):
 
     @cached_property
     def _m(self) -> Module:
-        """The Amaranth module that `_built_module` fills."""
+        """The Amaranth module that the methods of this class fill."""
         return Module()
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -134,21 +134,25 @@ class RunControl(Leaf):
 
     @cached_property
     def _built_module(self) -> Elaboratable:
-        """The Amaranth module with the logic of the sequencer, built at the first access."""
+        """The Amaranth module of the sequencer, with all logic, built at the first access."""
         raise NotImplementedError
 
     def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run.
 
-        The shift register `stages` shows which cycles have a slot, see
-        `Sequencer._slot_valid_pipeline`.
+        `stages` is a shift register that shows in which cycles words move: bit 0 for the next
+        cycle, bit 1 for this one, and bit k + 1 for k cycles ago.
         """
         raise NotImplementedError
 
     # The start
 
     def _accept_start(self) -> Value:
-        """Register the choices of a start, and return a signal that is high when the run begins."""
+        """Register the choices of a run, and return a signal that is high when the run begins.
+
+        The registers take the inputs (mode, root and others) in the cycle in which a start is
+        accepted.
+        """
         m, names, accepted = self._m, self._port.inputs, self._accepted
         free = self.idle if self._port.lead else ~self.busy
         m.d.comb += accepted.eq(self.input_value("start") & free)
@@ -175,13 +179,13 @@ class RunControl(Leaf):
         return waits & ~self.input_value("settling")
 
     def _drive_state_outputs(self, stages: Value, last: Value) -> None:
-        """Drive the outputs of the state of runs: busy, done, cycles and others.
+        """Drive the outputs that show the state of runs: busy, done, cycles and others.
 
         If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
         and `cycles` of the ended run must be visible for a cycle.
 
-        The signal `last` is high in the last cycle of a run. The shift register `stages` shows
-        which cycles have a slot, see `Sequencer._slot_valid_pipeline`.
+        `last` is high in the last cycle of a run. `stages` is the shift register of
+        `Sequencer._slot_valid_pipeline`.
         """
         m, accepted, begun = self._m, self._waits, 0
         if self._port.lead:
@@ -218,13 +222,13 @@ class Sequencer(RunControl):
     rows : Rows
         The values of all control points.
     port : RunPort
-        The declaration of inputs and outputs.
+        The inputs and outputs by which runs are started and observed.
     columns : SequencerSignals
         The signals to send to the nodes.
     unit : OperatorUnit or None
         The unit that combines words, if the program has operators.
     by_root : bool
-        True if nodes need the root of the run, to find their choice.
+        True if the nodes need the root of the run, because their actions depend on it.
     shares : bool
         True if the sequencer must signal to the nodes when a run uses their memories.
 
@@ -307,10 +311,11 @@ class Sequencer(RunControl):
     # The state of the run
 
     def _slot_valid_pipeline(self, goes_on: Value) -> Value:
-        """Return a shift register that shows which cycles have a slot of a run.
+        """Return a shift register that shows which cycles are slots of a run.
 
-        Bit 0 is high if a slot comes in the next cycle, bit 1 if there is one in this cycle, and
-        bit k + 1 if there was one k cycles ago. `goes_on` is bit 0.
+        A slot is a cycle in which the sequencer presents a row and a word. Bit 0 is high if the
+        next cycle is a slot, bit 1 if this cycle is one, and bit k + 1 if the cycle k cycles ago
+        was one. `goes_on` is bit 0.
         """
         m = self._m
         most = max(timing.drain_cycles for timing in self._timings)
@@ -327,9 +332,10 @@ class Sequencer(RunControl):
     def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run.
 
-        The signal is never high before the last slot, because the sequencer learns only there that
-        no slot follows. If the run ends less than `early` cycles after its last slot, the signal is
-        high in the last slot. `stages` is the shift register of `_slot_valid_pipeline`.
+        The signal is never high before the last slot (the last cycle with a row and a word),
+        because the sequencer learns only there that no slot follows. If the run ends less than
+        `early` cycles after its last slot, the signal is high in the last slot. `stages` is the
+        shift register of `_slot_valid_pipeline`.
         """
         ages = [timing.drain_cycles - min(early, timing.drain_cycles) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
@@ -338,7 +344,10 @@ class Sequencer(RunControl):
     # Signals to the nodes
 
     def _delay_by_age(self, name: str, age: int) -> Value:
-        """Return the signal `name` of the counters, delayed by `age` cycles."""
+        """Return the counter `name`, such as ``"row"`` or ``"word"``, delayed by `age` cycles.
+
+        Delays of one counter share a chain of registers.
+        """
         line = self._lines[name, ()]
         while len(line) <= age:
             stage = Signal(len(line[-1]), name=f"{name}_d{len(line)}", reset_less=name != "valid")
@@ -350,9 +359,9 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return the signal `name` of the counters, delayed by the cycles for the run's form.
+        """Return the counter `name`, delayed by the number of cycles for the form of the run.
 
-        `ages` has these cycles for each form.
+        ``ages[k]`` is that number for form k.
         """
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])
@@ -364,16 +373,15 @@ class Sequencer(RunControl):
         return choose_value([self._delay_by_age(name, age) for age in ages], self._form)
 
     def drive_node_signals(self) -> None:
-        """Drive all signals to the nodes, `DISTRIBUTION` cycles before they act."""
+        """Drive all signals to the nodes, each `DISTRIBUTION` cycles before a node acts on it."""
         m, columns = self._m, self._columns
         word_stride = max(columns.word_bits, default=0)
         roms: dict[Delays, RomColumns] = {}
 
         def read_column(ages: Delays, values: IntArray) -> Value:
-            """Return a value of the row, one cycle after the row signal.
+            """Return ``values[row]``, one cycle after the delayed number of the row.
 
-            `ages` has the cycles by which the row signal is delayed, for each form, and `values`
-            the value of each row.
+            ``ages[k]`` is the delay of this number for form k.
             """
             if ages not in roms:
                 roms[ages] = RomColumns(self._delay_for_form("row", ages))
@@ -413,10 +421,10 @@ class Sequencer(RunControl):
             table.build_rom(m, f"table_{number}", alone=self.is_unbound)
 
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
-        """Return the delayed word counter, multiplied by the pitch; None if rows have one word.
+        """Return the delayed number of the word times the pitch; None if rows have one word.
 
-        The pitch is the distance between the addresses of successive flits, for each form. `ages`
-        has the cycles of the delay, for each form.
+        The pitch is the distance between the addresses of successive flits. ``pitch[k]`` and the
+        delay ``ages[k]`` are those for form k.
         """
         most = self._rows.max_word_offset(pitch)
         if not most:
@@ -425,7 +433,10 @@ class Sequencer(RunControl):
         return self._delay_for_form(name, ages)
 
     def _word_counter_name(self, pitch: Delays) -> str:
-        """Return the name of the delay line of the word counter times a pitch."""
+        """Return the name of the counter of words times a pitch, such as ``"word_by_4"``.
+
+        ``pitch[k]`` is the pitch for form k. The counter is added if there is none yet.
+        """
         name = "word" if {*pitch} == {1} else "word_by_" + "_".join(map(str, pitch))
         if (name, ()) not in self._lines:
             word = self._slots.word

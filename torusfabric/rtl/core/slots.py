@@ -36,7 +36,7 @@ __all__ = ["FormAndLength", "SlotCounters"]
 
 
 class FormAndLength(NamedTuple):
-    """The choices of a run that the counters depend on.
+    """The form of a run and the length of its blocks: the choices on which the counters depend.
 
     Parameters
     ----------
@@ -51,16 +51,18 @@ class FormAndLength(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """The first segment of a row, as initial values of the counters.
+    """The initial values of the counters at the start of a row.
+
+    A row consists of segments: one for each block, and one for the pause, in which no word moves.
 
     Parameters
     ----------
     pauses : Value
-        High if no word moves in the row; its first segment then is the pause.
+        High if no word moves in the row, so that its first segment is the pause.
     left : Value
-        Cycles of the segment minus 1.
+        Cycles of the first segment minus 1.
     last : Value
-        High if the segment has one cycle.
+        High if the first segment has one cycle.
     """
 
     pauses: Value
@@ -70,7 +72,7 @@ class _Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class _BlockLengths:
-    """Properties of the blocks of a run, in registers.
+    """The lengths of the blocks and of the pauses of a run, in registers.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ class _BlockLengths:
     skip : Value
         The distance from the address of the last flit of a block to the first of the next block.
     rest : Value or None
-        Cycles of the pause of a row, if a form has rows with a minimum duration.
+        Cycles of the pause after the words of a row, if a form has rows with a minimum duration.
     """
 
     left: Value
@@ -91,9 +93,10 @@ class _BlockLengths:
 
 
 class SlotCounters:
-    """Counters of the rows and words of a run.
+    """The counters of rows and words, which step through the program in a run.
 
-    The counters are one cycle ahead of their slot, because they address ROMs.
+    A *slot* is a cycle in which the sequencer presents a row and a word. The counters are one cycle
+    ahead, because they address ROMs.
 
     Parameters
     ----------
@@ -156,12 +159,14 @@ class SlotCounters:
         self._facts: list[tuple[Signal, Value, Value]] = []
 
     class _ResetSegment(NamedTuple):
+        """The first segment of a row: 1 for a pause, cycles minus 1, and 1 for a single cycle."""
+
         pauses: int
         left: int
         last: int
 
     def _reset_segment(self) -> SlotCounters._ResetSegment:
-        """Return the first segment of the first row: the reset values of the counters."""
+        """Return the reset values of the counters, which are those of the first row of form 0."""
         loop = self._rows.loops[0]
         if loop.order is Order.FLIT:
             cycles, pauses = loop.flits, 0
@@ -175,9 +180,9 @@ class SlotCounters:
     # Properties of rows
 
     def _value_of_next_row(self, values: IntArray) -> Value:
-        """Return the entry of `values` for the next row; `values` has one for each row.
+        """Return the signal ``values[row]`` for the row that follows the current one.
 
-        After the last row of a form comes its first row.
+        After the last row of a form comes the first row of the form.
         """
         after = np.arange(self._rows.n_rows) + 1
         for start, stop in zip(self._rows.starts, self._rows.stops, strict=True):
@@ -188,17 +193,17 @@ class SlotCounters:
         return look_up(values[after].tolist(), self.row)
 
     def _value_of_first_row(self, values: IntArray, form: Value) -> Value:
-        """Return the entry of `values` for the first row of a form.
+        """Return the signal ``values[row]`` for the first row of the form `form`.
 
-        `values` has an entry for each row of the core.
+        `values` has an entry for each row of all forms.
         """
         return constant_at(values.astype(int)[self._rows.starts].tolist(), form)
 
     def _row_register(self, name: str, values: IntArray, form: Value) -> Value:
-        """Return a register with the entry of `values` for the current row.
+        """Return a register, called `name`, that holds ``values[row]`` of the current row.
 
-        If all entries are equal, it is a constant instead. The register is called `name`. A run
-        begins with the entry for the first row of `form`.
+        If all entries are equal, the result is a constant instead. A run begins with the first row
+        of `form`.
         """
         values = values.astype(int)
         width = max(int(values.max()).bit_length(), 1)
@@ -210,7 +215,7 @@ class SlotCounters:
         return register
 
     def _value_of_form(self, values: Sequence[int], form: Value) -> Value:
-        """Return the entry of `values`, which has a constant for each form, for the form `form`."""
+        """Return the signal ``values[form]``; `values` has a number for each form."""
         return constant_at([int(value) for value in values], form)
 
     # The run
@@ -223,7 +228,7 @@ class SlotCounters:
         m : Module
             The module of the sequencer.
         go : Value
-            High in the cycle before the first slot.
+            High in the cycle before the first slot, the cycle in which the first row is presented.
         load : Value
             High in an earlier cycle, in which the counters load the form and the length of the run.
         chosen : FormAndLength
@@ -281,9 +286,10 @@ class SlotCounters:
             self._load_counters(m, load, chosen)
 
     def _load_counters(self, m: Module, load: Value, chosen: FormAndLength) -> None:
-        """Write the initial values of a run into the counters in a cycle in which `load` is high.
+        """Write the initial values for a run into the counters, in a cycle with `load` high.
 
-        The values depend on `chosen`, the form and the length of the run.
+        They are the values of the first row of ``chosen.form``, for blocks whose last flit is
+        ``chosen.last``.
         """
         rows, loops, form = self._rows, self._rows.loops, chosen.form
         with m.If(load):
@@ -301,9 +307,10 @@ class SlotCounters:
             self._begin_row(m, segment, self._value_of_first_row(rows.blocks, form))
 
     def _words_left(self, chosen: FormAndLength) -> Value:
-        """Return the number of cycles, minus 1, of the first segment of a run in which words move.
+        """Return the cycles, minus 1, until the first block of a run has passed.
 
-        `chosen` has the form and the length of the run.
+        If the length is fixed, all blocks of the first row count. A form whose blocks have a fixed
+        length, whatever length the run chooses, keeps it.
         """
         loops = self._rows.loops
         if chosen.last is None:
@@ -317,10 +324,10 @@ class SlotCounters:
         return Mux(self._value_of_form(padded, chosen.form), fixed, chosen.last)
 
     def _add_lengths(self, m: Module, load: Value, chosen: FormAndLength) -> _BlockLengths:
-        """Return the properties of the blocks of a run, and add their registers.
+        """Add registers for the lengths of the blocks of a run, and return them.
 
-        The registers take the values for `chosen`, the form and the length of the run, in a cycle
-        in which `load` is high.
+        In a cycle in which `load` is high, they take the values for ``chosen.form`` and
+        ``chosen.last``.
         """
         loops = self._rows.loops
         if chosen.last is None:
@@ -352,13 +359,12 @@ class SlotCounters:
     def _advance_row(
         self, m: Module, lengths: _BlockLengths, next_row: Value, next_last: Value
     ) -> None:
-        """Advance by one row, in a form by flit; after the last row comes the next flit.
+        """Add the logic of one step in a form by flit, in which all rows come once for each flit.
 
-        If the length is fixed there is one form, and `word` tells the last flit, so that the
-        counter of flits is not needed.
-
-        `next_row` is the number of the row that comes next, and `next_last` is high if it is the
-        last row. `lengths` has the properties of the blocks of the run.
+        The row becomes `next_row`, and `next_last` is high if that is the last row. After the last
+        row, the count of flits advances. If the length is fixed there is one form, and `word` is
+        the number of the flit, so that no other counter is needed. `lengths` has the lengths of the
+        blocks.
         """
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):
@@ -377,9 +383,9 @@ class SlotCounters:
                     m.d.sync += self._left.eq(lengths.left)
 
     def _begin_block(self, m: Module, lengths: _BlockLengths) -> None:
-        """Begin the next block of a row, if the segment was not the last block.
+        """Add the logic that begins the next block of a row, unless the last block has passed.
 
-        `lengths` has the properties of the blocks of the run.
+        `lengths` has the lengths of the blocks of the run.
         """
         if not self._several_blocks:
             return
@@ -390,7 +396,10 @@ class SlotCounters:
                          self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
 
     def _next_segment(self, lengths: _BlockLengths) -> _Segment:
-        """Return the first segment of the next row, given the properties `lengths` of blocks."""
+        """Return the initial values of the counters for the row that follows the current one.
+
+        `lengths` has the lengths of the blocks of the run.
+        """
         rows = self._rows
         idle, words = rows.blocks == 0, self._words_of_row
         if self._any:
@@ -410,7 +419,10 @@ class SlotCounters:
         )
 
     def _begin_row(self, m: Module, segment: _Segment, blocks: Value) -> None:
-        """Begin a row with `blocks` blocks and a given first segment."""
+        """Add the logic that begins a row with `blocks` blocks.
+
+        `segment` has the initial values of the counters.
+        """
         m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
         m.d.sync += self._last.eq(segment.last)
         if self._several_blocks:

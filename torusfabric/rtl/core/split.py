@@ -40,7 +40,7 @@ class MemorySplit(NamedTuple):
     arrives : ndarray of bool, shape (variants, words)
         True for the addresses at which arriving words are stored.
     shift : int
-        The address, in the memory of the program, of the word at address 0 of the new memory.
+        The address in the memory of the program that becomes address 0 of the new memory.
     """
 
     memory: int
@@ -50,7 +50,10 @@ class MemorySplit(NamedTuple):
 
 
 class SplitRows(Rows):
-    """The rows of a program, with each memory split that both the memory port and runs write.
+    """The rows of a program for a core whose memory port writes during runs.
+
+    A memory that both the port and the runs write is split into two: one for words that the node
+    sends, and a new one for words that arrive.
 
     Attributes
     ----------
@@ -59,6 +62,9 @@ class SplitRows(Rows):
 
     Examples
     --------
+    Memory 0 is split: words that arrive go to memory 4, where address 0 stands for address 1 of
+    memory 0.
+
     >>> import torusfabric as tf
     >>> rows = SplitRows(tf.compile(tf.plan("3x3", "broadcast"), flits=4, root="any"))
     >>> [(split.memory, split.received, split.shift) for split in rows.splits]
@@ -85,7 +91,7 @@ class SplitRows(Rows):
         self.splits = tuple(splits)
 
     def _plan_split(self, number: int, received: int, write: RowField) -> MemorySplit:
-        """Return the split of the memory `number`.
+        """Return the split of memory `number`, into one for sent words and one for arriving words.
 
         Parameters
         ----------
@@ -94,12 +100,13 @@ class SplitRows(Rows):
         received : int
             The number of the new memory, for the words that arrive.
         write : RowField
-            The values of the memory's write addresses.
+            The first address that the memory writes in each row.
 
         Raises
         ------
         InputError
-            If a burst reads both words that the node sends and words that arrived.
+            If a row reads, in one series of words, both words that the node sends and words that
+            arrived.
         """
         words = int(self.depth[:, number].max())
         arrives = np.zeros((len(self.used), words), bool)
@@ -130,7 +137,10 @@ class SplitRows(Rows):
         return MemorySplit(number, received, arrives, boundary if fits else 0)
 
     def _row_addresses(self, memory: int, row: int, first: int) -> IntArray:
-        """Return the addresses in a memory that a row reads or writes, given the first of them."""
+        """Return all addresses in a memory that a row reads or writes.
+
+        `first` is the first of them, `memory` the number of the memory, and `row` that of the row.
+        """
         form = int(self.form_of_row[row])
         loop = self.loops[form]
         if loop.order is Order.FLIT:
@@ -142,12 +152,14 @@ class SplitRows(Rows):
     def locate_words(
         self, variants: IntArray, memory: IntArray, address: IntArray, *, received: bool
     ) -> tuple[IntArray, IntArray]:
-        """Return the memory and address of words after the split.
+        """Return the memory and the address of words in hardware, given those in the program.
+
+        They differ because a memory that both runs and the memory port write is two in hardware.
 
         Parameters
         ----------
         variants : ndarray of int, shape (nodes,)
-            The variant that each node executes, as an index into `used`.
+            The behaviour (variant) that each node executes, as an index into `used`.
         memory, address : ndarray of int, shape (nodes, words)
             The memory and address of each word in the program.
         received : bool
@@ -176,20 +188,21 @@ class SplitRows(Rows):
         )
 
     def pitch_of(self, memory: int) -> tuple[int, ...]:
-        """Return the distance of the addresses of successive flits of a block, for each form.
+        """Return the distance between the addresses of successive flits of a block, for each form.
 
         Parameters
         ----------
         memory : int
-            The number of the memory, after the split.
+            The number of the memory in hardware, where a memory of the program can be two.
         """
         sent = {each.received: each.memory for each in self.splits}
         return super().pitch_of(sent.get(memory, memory))
 
     def _join_point(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point in all forms, after the split.
+        """Return the values of a control point in all rows, with memory numbers of the hardware.
 
-        The parameters are those of `Rows.field`: `action` and `number`.
+        A memory that both runs and the memory port write is split in two. `action` and `number` are
+        those of `Rows.field`.
         """
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._split_store_values(action, number)
@@ -212,9 +225,10 @@ class SplitRows(Rows):
         return RowField(values, found.delays)
 
     def _split_store_values(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point that stores words, after the split.
+        """Return the values of a control point that stores words, such as a write address.
 
-        The point is that of the `action` at memory `number`, a number after the split.
+        `number` is the number of a memory in hardware, where a memory of the program can be split
+        in two.
         """
         if any(split.memory == number for split in self.splits):
             return None

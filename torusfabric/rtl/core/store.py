@@ -72,7 +72,9 @@ NEVER = Const(0, 1)
 
 
 class CellBits(NamedTuple):
-    """The location of a memory in a cell: the bits that hold one flit of its rows.
+    """The bits of a Verilog memory that hold one flit of a memory of the program.
+
+    Memories with common addresses lie side by side in one Verilog memory, the cell.
 
     Parameters
     ----------
@@ -83,7 +85,8 @@ class CellBits(NamedTuple):
     width : int
         Bits of a word of the cell.
     depth : int
-        Words of the cell. The sections follow one another.
+        Words of the cell. The sections (equal parts, one for each run under way) follow one
+        another.
     """
 
     name: str
@@ -93,12 +96,18 @@ class CellBits(NamedTuple):
 
 
 def bank_name(bank: Bank, copy: int) -> str:
-    """Return the name of the cell of a copy of a bank."""
+    """Return the name of the Verilog memory for copy `copy` of a bank, such as ``bank_2_copy_1``.
+
+    The number behind ``bank`` is that of the first memory of the bank. The first copy has no
+    suffix.
+    """
     return f"bank_{bank.members[0]}" + (f"_copy_{copy}" if copy else "")
 
 
 class StoreModule(NodeModule):
     """The module of a node with its memories, its readers, and its side of the memory port.
+
+    A reader passes, in each row of the program, the word of one memory to the router.
 
     Parameters
     ----------
@@ -118,8 +127,8 @@ class StoreModule(NodeModule):
     Members
     -------
     busy : In(1)
-        High during a run, one cycle early. Absent if runs and the memory port share no memory port
-        or multiplexer.
+        High during a run, one cycle early. Absent if runs and the memory port use different read
+        and write ports of the memories.
     section : In
         The section of the run, if there are several.
     operator_code : In
@@ -130,14 +139,14 @@ class StoreModule(NodeModule):
         The word that the memory port reads: one flit or a row; 0 if no read was enabled. A
         concurrent port keeps its last word while ``read_advance`` is low.
     inject : Out(injections * width)
-        The word of each injection port.
+        The words for the injection ports, by which they enter the router, side by side.
 
     Attributes
     ----------
     banks : dict of int to (list of CellBits)
-        The back door for simulation: the location of each memory, in each copy. If the memory port
-        moves `beat` flits, the key of flit k of the rows of memory m is ``m * beat + k``, and
-        copies that only runs read are left out.
+        Memory number -> the bits of each of its copies. Simulations read and write memories by it.
+        If the memory port moves `beat` flits, the key of flit k of the rows of memory m is ``m *
+        beat + k``, and copies that only runs read are left out.
     cells : dict of str to Cell
         The memory cells, by name.
     """
@@ -175,10 +184,10 @@ class StoreModule(NodeModule):
         self._addresses: dict[object, Value] = {}
 
     def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
-        """Make the cell of a copy of a bank, and record the location of each memory in the cell.
+        """Make the Verilog memory (*cell*) for copy number `copy` of a bank.
 
-        `copy` is the number of the copy. `settings` has the width of a flit; cells are made before
-        the module has its own settings.
+        The bits of each memory of the bank in the cell are recorded in `banks`. `settings` has the
+        width of a flit; cells are made before the module has its own settings.
         """
         name, rows, sections = bank_name(bank, copy), bank.rows_of(copy), self._port.sections
         width = len(bank.members) * rows.beat * settings.width
@@ -201,7 +210,10 @@ class StoreModule(NodeModule):
         return isinstance(self.cells[bank_name(bank, copy)], Signal)
 
     def _shares_ports(self) -> bool:
-        """Return True if runs and the memory port share a port of a memory, or a reader."""
+        """Return True if runs and the memory port share a port of a memory or a multiplexer.
+
+        The module then needs the input ``busy``, which switches between the two.
+        """
         return self.shape.port_reader is not None or any(
             (bank.own and bank.arrivals)
             or (copy.address is not None and not self._is_register(bank, number))
@@ -222,7 +234,10 @@ class StoreModule(NodeModule):
         self._drive_read_data(read)
 
     def word_value(self, word: LocalWord) -> Value:
-        """Return the value of a word: an injected word of this store, or a word at the inputs."""
+        """Return the signal of a word that memories can store.
+
+        It is a word for an injection port of this node, or a word at the inputs of the module.
+        """
         if word.injected:
             return self.inject.word_select(word.position, self.settings.width)
         return super().word_value(word)
@@ -230,10 +245,11 @@ class StoreModule(NodeModule):
     # Addresses
 
     def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
-        """Return the address of the row of a flit within a section of a bank.
+        """Return the address, in a copy of a bank, of the word that contains a flit.
 
-        `flit` is the address of the flit, and `rows` the layout of the rows of a copy. `section` is
-        the name of the input that has the section.
+        `flit` is the address of the flit. A word of the copy has one flit or several, as `rows`
+        says. The section (the part of the memory that a run uses) is added as high bits, from the
+        input `section`.
         """
         row, _ = rows.split_address_signal(flit)
         bits = (rows.n_rows(bank.size) - 1).bit_length()
@@ -243,7 +259,10 @@ class StoreModule(NodeModule):
         return Cat(resize(row, bits), where)
 
     def _early_address(self, address: AddressSource) -> Value:
-        """Return the address that a run gives to a memory, one cycle before it acts."""
+        """Return the address of a flit in a run, one cycle before the memory needs it.
+
+        It is the input of a register of this node.
+        """
         if address.column is not None:
             return self.input_value(self.inputs.addresses[address.column])
         first = Cat(*map(self.early_bit_value, address.first))
@@ -259,7 +278,10 @@ class StoreModule(NodeModule):
         return first + word
 
     def _run_address(self, address: AddressSource) -> Value:
-        """Return the address of a flit in a run, in a register that all banks share."""
+        """Return the address of a flit in a run, in the cycle in which the memory needs it.
+
+        Equal addresses share one register of the node.
+        """
         if address.column is not None:
             return self.node_register(self.inputs.addresses[address.column])
         if address.early:
@@ -271,9 +293,9 @@ class StoreModule(NodeModule):
         return found
 
     def _shared_register(self, value: Value, name: str, key: object) -> Value:
-        """Return a register of this node for a value, called `name`.
+        """Return a register of this node that holds `value`, called `name`.
 
-        Calls with equal keys share a register.
+        Calls with equal keys return the same register.
         """
         if key not in self._addresses:
             self._addresses[key] = unmerged_register(self.m, value, name=name)
@@ -281,19 +303,19 @@ class StoreModule(NodeModule):
 
     @cached_property
     def _port_signals(self) -> PortSignals:
-        """The signals of the memory port, decoded for this node."""
+        """The signals of the memory port at this node: write strobes, addresses and data."""
         written = [number for bank in self.shape.banks if bank.own for number in bank.members]
         return self._port.node_signals(self, written)
 
     @property
     def _is_busy(self) -> Value:
-        """High if memories use the addresses of the run, low if those of the memory port."""
+        """High while a run controls the memories, low while the memory port does."""
         return self.node_register("busy")
 
     # Memories
 
     def _add_bank(self, bank: Bank) -> None:
-        """Add the memories of a bank, one for each copy, all written alike."""
+        """Add the Verilog memories of a bank: one for each copy, all written alike."""
         stored = self._run_write_port(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
@@ -317,9 +339,10 @@ class StoreModule(NodeModule):
                 self._words_of[member, number] = row
 
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
-        """Return the signals that drive the read port of a bank's copy `number`.
+        """Return the address and enable of the read port for copy number `number` of a bank.
 
-        `rows` is the layout of the rows of the copy.
+        During a run they come from the program, otherwise from the memory port. A word of the copy
+        has one flit or several, as `rows` says.
         """
         copy = bank.copies[number]
         if self._is_register(bank, number):
@@ -339,8 +362,9 @@ class StoreModule(NodeModule):
     def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the signals that drive the write port of a copy of `bank`.
 
-        It writes the words that arrive in a run (`stored`), and those of the memory port. `rows` is
-        the layout of the rows of the copy.
+        The port writes the words that arrive in a run (`stored` has their address, word and
+        enable), and those of the memory port. A word of the copy has one flit or several, as `rows`
+        says.
         """
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
@@ -361,10 +385,11 @@ class StoreModule(NodeModule):
         )
 
     def _run_write_port(self, bank: Bank) -> WritePort:
-        """Return the write port by which a bank stores flits in a run.
+        """Return the address, word and enable by which a bank stores arriving words in a run.
 
-        If words arrive by links of several lengths, one multiplexer of words serves all of them.
-        The strobe of each arrival, one cycle early, selects the address and the select bits.
+        Words from links of different lengths arrive at different times in the row, each with a
+        strobe. They share one multiplexer of words. The strobe that is high selects the address and
+        the select bits, one cycle early.
         """
         number, arrivals = bank.members[0], bank.arrivals
         if not arrivals:
@@ -400,7 +425,10 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before a word of `arrival` is stored."""
+        """Return a signal that is high one cycle before the bank stores a word of `arrival`.
+
+        It is a strobe of the sequencer, enabled by the table of the node.
+        """
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
             return strobes[0]
@@ -412,8 +440,9 @@ class StoreModule(NodeModule):
     ) -> Value:
         """Return the write enable of a bank during runs.
 
-        `acts` has the strobe of each of `arrivals`, one cycle early. `number` is that of the bank's
-        first memory.
+        A bank has one entry of `arrivals` for each length of links, and ``acts[k]`` is high one
+        cycle before a word of ``arrivals[k]`` is stored. `number` is that of the bank's first
+        memory.
         """
         if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
             return self.node_register(f"valid_{arrivals[0].strobes[0]}")
@@ -423,7 +452,10 @@ class StoreModule(NodeModule):
     # Readers
 
     def _add_reader(self, number: int, reader: Reader) -> Value:
-        """Add the multiplexer of the reader with the number `number`, and return its word."""
+        """Add the multiplexer of reader number `number`, and return the word that it passes.
+
+        For one reader, the memory port controls the multiplexer between runs.
+        """
         words = [
             self.identity_word()
             if word.position < 0
@@ -437,7 +469,10 @@ class StoreModule(NodeModule):
         return self.select_with_early_bits(code, words, f"of_reader_{number}", branched=False)
 
     def combine_readers(self, words: list[Value], injection: int) -> Value:
-        """Return the word of an injection port: the words of its readers, combined in a tree."""
+        """Return the word for injection port `injection`, from the words of its readers.
+
+        A tree of operators combines `words`, if there are several.
+        """
         if not words:
             return Const(0, self.settings.width)
         late, unit = self.shape.injection_delay, self.settings.unit
@@ -461,7 +496,10 @@ class StoreModule(NodeModule):
     # The memory port
 
     def _drive_read_data(self, read: list[Value]) -> None:
-        """Drive ``read_data`` with the word that the memory port reads, or 0 without a read."""
+        """Drive ``read_data`` with the word that the memory port reads, or 0 if it reads none.
+
+        ``read[k]`` is the word of reader k. One reader can serve the memory port between runs.
+        """
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:
             return
@@ -484,9 +522,10 @@ class StoreModule(NodeModule):
         self.m.d.sync += self.read_data.eq(word)
 
     def _drive_read_pipeline(self, banks: list[int]) -> None:
-        """Drive ``read_data`` of a concurrent port: a pipeline whose stages all stop together.
+        """Drive ``read_data`` if the memory port works during runs: a pipeline that can be stopped.
 
-        `banks` are the numbers of the memories that the port reads.
+        All stages keep their values while ``read_advance`` is low. `banks` are the numbers of the
+        memories that the port reads.
         """
         m, asked, keep = self.m, self._port_signals, make_keeper(self.m, self._port.width)
 
@@ -525,13 +564,11 @@ class StoreModule(NodeModule):
         )
 
     def _select_in_stages(self, banks: list[int]) -> Value:
-        """Return the word that the memory port reads, from a cascade with a pipeline register.
+        """Return the word that the memory port reads, selected in two pipeline stages.
 
-        The stages in front of the register choose among the first `STAGE_INPUTS` memories. Each
-        input of the stages behind the register is one memory, or the choice among a group of
-        memories if there are many.
-
-        `banks` are the numbers of the memories that the port reads.
+        The first stage selects among the first `STAGE_INPUTS` memories. The second selects between
+        its word and the other memories, which are grouped by `STAGE_INPUTS` if there are many.
+        `banks` are the numbers of all memories that the port reads.
         """
         first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
         size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
@@ -552,9 +589,9 @@ class StoreModule(NodeModule):
         )
 
     def _port_select_bits(self, groups: list[list[int]]) -> Value:
-        """Return the select bits of the group with the memory that the memory port reads.
+        """Return the select bits of a multiplexer for the memory port, from the number of a memory.
 
-        Each of `groups` is a list of memory numbers.
+        Input k of the multiplexer serves the memories with the numbers ``groups[k]``.
         """
         if len(groups) < 2:
             return Const(0, 0)

@@ -64,24 +64,27 @@ assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
 @dataclass(frozen=True)
 class AddressSource:
-    """The source of an address of a memory during a run.
+    """The source of an address of a memory during a run, in the module of a node.
 
-    The address is either a column of the sequencer, or a first address plus a word counter.
+    Either the sequencer sends the address to all nodes (`column`), or the node adds a first address
+    of its own, which differs from row to row, and a word counter: the number of the word in the
+    row.
 
     Parameters
     ----------
     column : int or None
-        The slot of the address column, if the sequencer sends the address.
+        The input of the module for an address of the sequencer, as a number; None if the node
+        computes the address.
     first : tuple of Bit
-        The places of the bits of the first address; no bits for a memory of one word.
+        The sources of the bits of the first address; no bits for a memory of one word.
     counter : int or None
-        The slot of the word counter; None if rows have one word.
+        The input for the word counter, as a number; None if rows have one word.
     early : bool
         True if the node registers the sum of both. False if the address must act in the cycle in
-        which the table shows it.
+        which the table of the node shows the first address.
     lag : tuple of Bit
-        The places of the number of cycles by which the address follows the counter, in a core with
-        writable tables.
+        The sources of the bits of the *lag*, in a core with writable tables: cycles by which the
+        address follows the word counter.
     """
 
     column: int | None = None
@@ -93,12 +96,15 @@ class AddressSource:
 
 @dataclass(frozen=True)
 class BankCopy:
-    """One of several memories with the words of a bank, and the address by which it is read.
+    """One copy of the memories of a bank, and the address by which it is read.
+
+    Memories that are written alike form a bank. A bank is stored more than once if readers need
+    different addresses in the same row.
 
     Parameters
     ----------
     address : AddressSource or None
-        The address of the readers; None if no reader uses the copy.
+        The address at which the program reads the copy; None if only the memory port reads it.
     shown : bool
         True if the memory port reads the copy.
     """
@@ -109,23 +115,27 @@ class BankCopy:
 
 @dataclass(frozen=True)
 class BankArrivals:
-    """The words that a bank stores in a run from links of one length.
+    """Arriving words that a bank stores in a run: those from links of one length.
+
+    A bank is one memory, or several with common addresses. Words from longer links arrive later in
+    the row, so each length of links has its own strobe and address.
 
     Parameters
     ----------
     late : tuple of Bit
-        The places of the bits of a number, which selects the strobe that enables the write in a
-        row. It is 1 for the first strobe, and 0 in rows in which the bank stores no such words.
+        The sources of the bits of a number, which is 0 in rows in which the bank stores no such
+        words. Otherwise the number selects one of `strobes`, counted from 1, as the write enable.
     strobes : tuple of int
-        The inputs (slots) of the module for strobes of the sequencer. There is one, except in a
-        core with writable tables: there a table selects the strobe in each row, by the cycles that
-        words spend on their path.
+        The inputs of the module for strobes of the sequencer, as numbers: strobe 3 is the input
+        ``valid_3``. There is one strobe. Only a core with writable tables has more, because there
+        the length of the path can differ from row to row.
     address : AddressSource
         The write address.
     codes : tuple of (tuple of Bit)
-        The select bits of the word of each member of the bank.
+        For each memory of the bank, the sources of the select bits of its multiplexer of words.
     exact : bool
-        True if the node subtracts `late` from the address.
+        True if the node subtracts the number `late` from the address. The word counter has gone on
+        by `late` words when a word arrives.
     """
 
     late: tuple[Bit, ...]
@@ -137,27 +147,28 @@ class BankArrivals:
 
 @dataclass(frozen=True)
 class Bank:
-    """Memories side by side, with common addresses.
+    """Memories side by side that are read and written at common addresses.
 
     Parameters
     ----------
     members : tuple of int
-        The numbers of the memories.
+        The numbers of these memories within the node.
     size : int
-        Words of each section, rounded up to a power of two.
+        Words of each section (the part of a memory that one run uses), rounded up to a power of
+        two.
     depth : int
         Words of each section that are used.
     own : bool
-        True if the memory port writes the bank.
+        True if the bank holds the words that the node sends: the memory port then writes the bank.
     copies : tuple of BankCopy
-        Memories with equal words, each with a read port of its own. The memory port reads at most
+        The copies of the bank, with equal words and a read port each. The memory port reads at most
         one of them.
     words : tuple of NodeMultiplexer
-        The multiplexer of the words that each member stores, without select bits.
+        For each member, the multiplexer of the arriving words that it stores, without select bits.
     arrivals : tuple of BankArrivals
-        The words that the bank stores in a run, for each length of links.
+        The arriving words that the bank stores in a run, one entry for each length of links.
     rows : FlitRows
-        The row layout of copies that the memory port writes or reads.
+        The layout of flits in the words of a copy that the memory port writes or reads.
     """
 
     members: tuple[int, ...]
@@ -170,20 +181,28 @@ class Bank:
     rows: FlitRows
 
     def rows_of(self, copy: int) -> FlitRows:
-        """Return the row layout of a copy: one flit, if only runs read the copy."""
+        """Return the layout of flits in the words of copy number `copy`.
+
+        A word has several flits if the memory port moves several in a cycle, and one flit if only
+        the program reads the copy.
+        """
         return self.rows if self.own or self.copies[copy].shown else FlitRows()
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader: a multiplexer of the words of several memories.
+    """A reader: the circuit that passes to an injection port, in each row, a word of one memory.
+
+    An injection port is an input of the router for words from the memories of the node.
 
     Parameters
     ----------
     inputs : tuple of (int, int)
-        The memory and copy of each word, without the identity word.
+        The memory and the copy that each input of the multiplexer reads: ``(2, 0)`` is copy 0 of
+        memory 2. The identity word of the operator is not listed.
     choice : NodeMultiplexer
-        The multiplexer. The positions of its words are indices into `inputs`.
+        The multiplexer that selects among these words. The positions of its words are indices into
+        `inputs`.
     """
 
     inputs: tuple[tuple[int, int], ...]
@@ -192,20 +211,22 @@ class Reader:
 
 @dataclass(frozen=True)
 class StoreShape:
-    """The structure of a store: banks, readers and injection ports, equal at all its nodes.
+    """The structure of the store (memories and readers) of a node, equal at all nodes of a family.
 
     Parameters
     ----------
     banks : tuple of Bank
-        The memories.
+        The memories. Memories that are written and read alike form one bank.
     readers : tuple of Reader
-        The readers in front of injection ports.
+        The readers: each passes the word of one memory per row.
     injections : tuple of (tuple of int)
-        The readers whose words are combined for each injection port, as indices into `readers`.
+        For each injection port (an input of the router for words of memories), the readers whose
+        words are combined, as indices into `readers`.
     received : tuple of int
-        The memories that the memory port reads.
+        The numbers of the memories that the memory port reads: those with received words.
     injection_delay : int
-        Cycles by which the words of injection ports are delayed, for operators on their path.
+        Cycles from the word of a reader to the injection port. An operator between them needs these
+        cycles.
     port_reader : int or None
         The reader whose multiplexer also serves the memory port between runs.
     """
@@ -219,7 +240,7 @@ class StoreShape:
 
 
 class StorePlan(NamedTuple):
-    """The store of a family of nodes: its structure, and the places of its control values.
+    """The store (memories and readers) of a family of nodes: its structure and its control inputs.
 
     Parameters
     ----------
@@ -228,10 +249,10 @@ class StorePlan(NamedTuple):
     shape : StoreShape
         The structure of the module.
     placer : BitPlacer
-        The places of all addresses and select bits.
+        The source of each address bit and select bit: constant, sequencer or table.
     injection_places : ndarray of int, shape (kinds, injections)
-        The position of the word of each injection port in the output `inject`, -1 if the nodes do
-        not use the port.
+        The position of the word of each injection port in the output `inject`; -1 if the nodes of
+        the kind do not use the port. Nodes of a kind have equal values in all rows of the program.
     """
 
     family: ModuleFamily
@@ -241,16 +262,19 @@ class StorePlan(NamedTuple):
 
 
 class _CopyPlan(NamedTuple):
-    """A copy of a memory, before the source of its address is decided.
+    """The reads from one copy of a memory, before it is decided who computes the address.
+
+    In the shape (members, rows, choices), a member is a kind of nodes that share the module, and a
+    choice is one of the behaviours that a node selects by the root of the run.
 
     Parameters
     ----------
     values : ndarray of int, shape (members, rows, choices)
-        First addresses at the nodes of the family, -1 where they do not matter.
+        The first address that is read in each row, -1 where it does not matter.
     delays : MemberDelays
-        Cycles from the slot of a row to the address.
+        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
     alike : bool
-        True if all nodes, including those of other families, have the same first addresses.
+        True if all nodes, including those of other modules, have the same first addresses.
     lag : ndarray of int, shape (members, rows, choices), or None
         The cycles by which the address follows the word counter.
     """
@@ -261,9 +285,10 @@ class _CopyPlan(NamedTuple):
     lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
-        """Return a copy that serves the readers of this one and of `other`.
+        """Return one copy for the reads from this copy and from `other`.
 
-        The result is None if their addresses differ.
+        The result is None if both read in the same row at different addresses, or with different
+        delays, or if one of them has lags.
         """
         a, b = self.values, other.values
         if (
@@ -277,22 +302,24 @@ class _CopyPlan(NamedTuple):
 
 
 class _ReaderFields(NamedTuple):
-    """The reads of one reader of the module, at all nodes of the family.
+    """The reads of one reader of a module, at all kinds of nodes that share the module.
 
-    Reader k of the module may be a different reader of the program at each member.
+    Readers have numbers in the program and positions in the module. Position k of the module can be
+    reader 1 of the program at one kind of nodes, and reader 3 at another kind.
 
     Parameters
     ----------
     memory : ndarray of int, shape (members, rows, choices)
-        The memory to read, -1 where nothing is read.
+        The memory to read, -1 where nothing is read. A member is one of the kinds of nodes.
     first : ndarray of int, shape (members, rows, choices)
         The first address, -1 where it does not matter.
     lag : ndarray of int, shape (members, rows, choices), or None
         The cycles by which the address follows the word counter.
     delays : MemberDelays
-        Cycles from the slot of a row to the address.
+        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
-        For each of these readers of the program, memory and first address at all variants.
+        For each reader of the program that occurs here, the memory and the first address at all
+        nodes of the core. Nodes with equal behaviour are one variant.
     """
 
     memory: IntArray
@@ -303,24 +330,32 @@ class _ReaderFields(NamedTuple):
 
 
 def _nodes_agree(values: Iterable[IntArray]) -> bool:
-    """Return True if all nodes have equal values, in each of several arrays (rows, variants)."""
+    """Return True if, in each array, every row has one value at all nodes, apart from values of -1.
+
+    An array has the shape (rows, variants); nodes with equal behaviour are one variant.
+    """
     return all(RowField(each, ()).is_equal_at_all_nodes for each in values)
 
 
 class StoreKinds:
-    """Properties of the stores of all kinds of nodes.
+    """The readers, injection ports and stored words of each kind of nodes.
+
+    A kind are nodes with equal values in all rows of the program. Kinds whose stores (memories and
+    readers) have the same structure can share a module.
 
     Attributes
     ----------
     readers : ndarray of int, shape (kinds, readers)
-        The active readers of each kind, sorted by the memories that they read, padded with -1.
+        The numbers of the readers that each kind uses, padded with -1. They are sorted by the
+        memories that they read, so that equal structures have equal orders.
     injected : ndarray of int, shape (kinds, injections)
-        The position of each injection port among the active ones of the node, -1 if inactive.
+        For each injection port, its position among the ports that the kind uses; -1 if it does not
+        use the port.
     links : dict of int to (ndarray of int), shape (kinds, lengths)
-        For each memory, the different lengths of links from which it stores words, in cycles,
-        padded with -1.
+        Memory number -> the different lengths, in cycles, of the links from which each kind stores
+        words in this memory, padded with -1.
     uses : MultiplexerSources
-        The words that memories store.
+        The words that each memory can store.
     """
 
     def __init__(self, rows: Rows, kinds: NodeKinds) -> None:
@@ -338,9 +373,11 @@ class StoreKinds:
         )
 
     def reads_of_reader(self, reader: int) -> tuple[RowField, RowField] | None:
-        """Return the memory that a reader reads (-1 for none), and the first address.
+        """Return the memory that a reader reads in each row, and the first address there.
 
-        The result is None if the reader does nothing in any form.
+        Both are a `RowField`, with values of shape (rows, variants): a column for each behaviour of
+        a node. The memory is -1 where the reader reads nothing. The result is None if the reader
+        reads nothing in any form.
         """
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
@@ -350,7 +387,7 @@ class StoreKinds:
 
     @cached_property
     def storing_memories(self) -> list[int]:
-        """The memories that store arriving words at one node or more."""
+        """The numbers of the memories that store arriving words at one node or more."""
         found = []
         for number, depth in enumerate(self.rows.depth.max(axis=0).tolist()):
             write = self.rows.field(Action.WRITE, number)
@@ -359,7 +396,7 @@ class StoreKinds:
         return found
 
     def writes_of_memory(self, number: int) -> tuple[RowField, IntArray]:
-        """Return the first write address of a memory, and the length of the links in cycles.
+        """Return the write address of a memory in each row, and the length of the words' links.
 
         Parameters
         ----------
@@ -379,9 +416,11 @@ class StoreKinds:
         return write, tap.values
 
     def word_source(self, number: int) -> IntArray:
-        """Return the number of the source that a memory stores, shape (rows, variants).
+        """Return the number of the source that memory `number` stores, shape (rows, variants).
 
-        It is -1 in rows in which the memory stores nothing.
+        A variant is one behaviour of a node. The number is -1 in rows in which the memory stores
+        nothing. Source numbers are those of `Sources`: for words of an in-port, the number of the
+        in-port.
         """
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None
@@ -389,10 +428,11 @@ class StoreKinds:
         return np.where(write.values >= 0, source.values, -1)
 
     def _find_readers(self) -> None:
-        """Find the active readers of each kind, sorted by the sets of memories that they read.
+        """Find the readers that each kind of nodes uses, sorted by the memories that they read.
 
-        A set of memories is a number with a bit for each memory. The number of a set in `_sets` is
-        its rank among all sets, for comparisons between kinds.
+        It sets `readers`. A set of memories is handled as a number, in which bit k stands for
+        memory k. `_sets` has, for each kind and reader, the rank of this set among all sets that
+        occur: kinds with equal rows of `_sets` have the same structure.
         """
         last = len(self.rows.memories)
         found = []
@@ -416,9 +456,10 @@ class StoreKinds:
         self._sets = pad_rows(kind, rank[order], self.kinds.n_kinds)
 
     def _find_injections(self) -> None:
-        """Find the active injection ports of each kind, sorted by the positions of their readers.
+        """Find the injection ports that each kind of nodes uses, sorted by the readers behind them.
 
-        The positions of the readers of a port are the digits of a number in `_codes`.
+        It sets `injected`. `_codes` has a number for each kind and port, in which each digit is the
+        position of one reader, plus 1: kinds with equal rows of `_codes` have the same structure.
         """
         count, places = self.kinds.n_kinds, self.readers.shape[1] + 1
         place_of = np.zeros((count, self.sources.n_readers + 1), np.int8)
@@ -444,9 +485,10 @@ class StoreKinds:
         self.injected[kind, number] = positions_in_groups(kind)
 
     def _link_lengths(self, number: int) -> IntArray:
-        """Return, for each kind of nodes, the cycles of the links by which words reach a memory.
+        """Return the lengths of the links from which a memory stores words, at each kind of nodes.
 
-        `number` is that of the memory.
+        The memory is `number`. The result has the shape (kinds, lengths): the different lengths in
+        cycles, in increasing order, padded with -1.
         """
         write, tap = self.writes_of_memory(number)
         at = self.kinds.values_at_kinds(np.where(write.values >= 0, tap, -1), self._every)
@@ -456,7 +498,9 @@ class StoreKinds:
         return pad_rows(kind, links, self.kinds.n_kinds)
 
     def group_by_structure(self) -> list[IntArray]:
-        """Return the kinds of each family: kinds whose stores have the same structure."""
+        """Return sets of kinds whose stores have the same structure: an array of kinds for each
+        set.
+        """
         depth, received = np.maximum(self.kinds.memory_depths, 0), self.kinds.received_memories
         sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
         sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
@@ -466,9 +510,10 @@ class StoreKinds:
 
 
 class _StorePlanner:
-    """Planner of the store of one family.
+    """Planner of the memories and readers of one family: the nodes that share a module.
 
-    It collects the reads and writes of the nodes, and finds places for their control values.
+    It collects the reads and writes of these nodes. For each address and select bit it decides
+    between a constant, a signal of the sequencer and a table at the node.
     """
 
     def __init__(
@@ -495,11 +540,18 @@ class _StorePlanner:
         self._reads = [self._find_reads(place) for place in places]
 
     def _values_at_members(self, values: IntArray) -> IntArray:
-        """Return values at the members of the family, given an array of shape (rows, variants)."""
+        """Return the values at the nodes of the family, shape (members, rows, choices).
+
+        `values` has the shape (rows, variants): a column for each different behaviour of a node. A
+        member is a kind of nodes, and a choice one of the variants that a node selects by the root
+        of a run.
+        """
         return self._kinds.values_at_kinds(values, self._members)
 
     def plan(self) -> StoreShape:
-        """Return the structure of the store, and place all its addresses and select bits."""
+        """Find the source of each address bit and select bit, and return the structure of the
+        store.
+        """
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
         first = self._readers[0].tolist()
@@ -518,7 +570,10 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
-        """Return the reads of the reader at the position `place` in the module."""
+        """Return the memory and addresses that a reader reads, at all nodes of the family.
+
+        `place` is the position of the reader in the module.
+        """
         shape = len(self._members), self._rows.n_rows, self._kinds.n_choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
         numbers, fields = self._readers[:, place], {}
@@ -537,7 +592,10 @@ class _StorePlanner:
         return _ReaderFields(memory, first, lags, delays, values)
 
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
-        """Return the copies of each memory: readers whose addresses agree share one."""
+        """Return the copies of each memory, by its number: one copy for reads at equal addresses.
+
+        The copy that each reader uses is recorded in `_copy_of`.
+        """
         copies: dict[int, list[_CopyPlan]] = {
             number: [] for number, depth in enumerate(self._depth.tolist()) if depth
         }
@@ -559,9 +617,11 @@ class _StorePlanner:
         return copies
 
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
-        """Return the memories of a reader, and True if the reader also passes the identity word.
+        """Return the memories that a reader reads, and True if it also passes the identity word.
 
-        `place` is the position of the reader in the module.
+        The memories are given by their numbers, in increasing order. A reader passes the identity
+        word in rows in which it has no operand for an operator. `place` is the position of the
+        reader in the module.
         """
         values = self._reads[place].memory
         last = len(self._depth)
@@ -571,11 +631,11 @@ class _StorePlanner:
         return np.flatnonzero(used[:last]).tolist(), bool(used[last])
 
     def _find_port_reader(self) -> int | None:
-        """Return a reader that reads all memories of received words.
+        """Return the position of a reader that reads all memories of received words, or None.
 
-        Between runs, the multiplexer of this reader serves the memory port, which then needs no
-        multiplexer of its own. Readers pass single flits, so none can serve a port that reads rows
-        of several flits. The result is None if there is no such reader.
+        Between runs the multiplexer of this reader serves the memory port, which then needs no
+        multiplexer of its own. None is returned, too, if the port works during runs, or if it reads
+        several flits in a cycle, because readers pass single flits.
         """
         if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
@@ -586,9 +646,10 @@ class _StorePlanner:
         return None
 
     def _bank_key(self, number: int, copies: list[_CopyPlan]) -> object:
-        """Return a key that is equal for memories that may be members of one bank.
+        """Return a key that is equal for two memories that can be accessed at common addresses.
 
-        The key is that of the memory `number`, whose copies are `copies`.
+        `number` is the number of the memory, and `copies` lists its copies. The key consists of
+        size, delays and write addresses.
         """
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
         memory = self._rows.memories[number]
@@ -609,9 +670,10 @@ class _StorePlanner:
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
-        """Return the members of each bank.
+        """Return the memories of each bank, by their numbers: ``[[0, 1], [2]]`` for two banks.
 
-        In `copies`, the copies of the first member of a bank then serve the readers of all members.
+        The memories of a bank are written and read at the same addresses. The argument is changed:
+        the copies of the first memory of a bank then also serve the readers of the other memories.
         """
         if self._beat > 1:
             return [[number] for number in copies]
@@ -632,7 +694,11 @@ class _StorePlanner:
         return banks
 
     def _plan_bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
-        """Return the plan of a bank, given its members and the copies of each memory."""
+        """Return the plan of the bank of the memories `members`.
+
+        `copies` has the copies of each memory by its number. Those of the first member serve all
+        members.
+        """
         number = members[0]
         shown = bool({*members} & {*self._received})
         pitch, size = self._rows.pitch_of(number), self._rounded_size(number)
@@ -679,20 +745,27 @@ class _StorePlanner:
     def _place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
     ) -> AddressSource:
-        """Return the source of an address, and place its bits.
+        """Decide who computes an address of a memory: the sequencer, or the node itself.
+
+        The sequencer does if one signal can serve the nodes, see `BitPlacer.place_address`.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
-            First addresses, -1 where they do not matter.
+            The first address in each row, -1 where it does not matter. A member is a kind of nodes.
         delays : MemberDelays
-            Cycles from the slot of a row to the address.
+            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
         pitch : tuple of int
-            The distance of the addresses of successive flits of a block, for each form.
+            For each form, the distance between the addresses of successive flits of a block.
         size : int
             Words of the memory.
         alike : bool
             True if all nodes have the same first addresses.
+
+        Returns
+        -------
+        AddressSource
+            The address, with the source of each of its bits.
         """
         if size == 1:
             return AddressSource(early=False)
@@ -716,9 +789,10 @@ class _StorePlanner:
         return AddressSource(first=first, counter=counter, early=early)
 
     def _add_lag(self, address: AddressSource, copy: _CopyPlan) -> AddressSource:
-        """Return `address`, with the places of the lag if the readers of the copy have one.
+        """Return `address`, extended by a lag if the reads of `copy` have one.
 
-        A lag is the number of cycles by which the address follows the word counter.
+        A lag is the number of cycles by which the address follows the word counter. The nodes have
+        a writable table of lags.
         """
         if copy.lag is None:
             return address
@@ -729,16 +803,19 @@ class _StorePlanner:
     def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arrivals of a bank, one for each length of links, and place their bits.
+        """Return the arriving words that a bank stores, one entry for each length of links.
+
+        The sources of enables, addresses and select bits are decided here.
 
         Parameters
         ----------
         members : list of int
             The memories of the bank.
         codes : list of (list of (list of int))
-            For each member, the select bits of each input of its multiplexer of words.
+            For each member and each input of its multiplexer of words, the select bits of the
+            input.
         pitch : tuple of int
-            The distance of the addresses of successive flits of a block, for each form.
+            For each form, the distance between the addresses of successive flits of a block.
         size : int
             Words of a memory of the bank.
         """
@@ -777,10 +854,11 @@ class _StorePlanner:
     def _plan_timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arrivals of a bank in a core with writable tables.
+        """Return the arriving words that a bank stores in a core with writable tables: one entry.
 
-        A table has, for each row, the cycles that words spend on their path, from 1. The parameters
-        `members`, `codes`, `pitch` and `size` are those of `_plan_arrivals`.
+        A table of the node has, for each row, the number of cycles that words spend on links, or 0
+        to store nothing. This number selects one of several strobes, each a cycle later than the
+        last. The parameters are those of `_plan_arrivals`.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
@@ -798,7 +876,7 @@ class _StorePlanner:
         return [BankArrivals(number, tuple(strobes), address, ((),), exact)]
 
     def _plan_reader(self, reader: int) -> Reader:
-        """Return the plan of a reader, and place its select bits."""
+        """Find the source of each select bit of a reader, and return the plan of the reader."""
         reads = self._reads[reader]
         known, waits = self._reader_memories(reader)
         words = [LocalWord(k) for k in range(len(known))]
@@ -830,16 +908,19 @@ def plan_stores(
     concurrent: bool,
     beat: int,
 ) -> list[StorePlan]:
-    """Plan the stores of all kinds of nodes: one store for each family.
+    """Plan the memories and readers of all nodes, one plan for each module.
+
+    Nodes share a module if their memories and readers have the same structure.
 
     Parameters
     ----------
     rows, kinds : Rows, NodeKinds
-        The values of all control points, and the kinds of nodes.
+        The values of the program in each row, and the kinds of nodes: sets of nodes with equal
+        values.
     columns : SequencerSignals
         The signals of the sequencer, to which the plan adds those that it needs.
     idles : bool
-        True if the identity word is 0.
+        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
     concurrent : bool
         True if the memory port reads and writes during runs.
     beat : int

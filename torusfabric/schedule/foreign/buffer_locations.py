@@ -21,7 +21,8 @@ __all__ = ["BufferLocations"]
 class BufferLocations:
     """The locations of blocks and sums at all nodes, while a schedule is executed round by round.
 
-    A sum is identified by the block number of the contribution of node 0.
+    A location is a buffer, ``i`` (input), ``o`` (output) or ``s`` (scratch), and an index in it,
+    counted in chunks. A sum is identified by the block number of the contribution of node 0.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -56,9 +57,9 @@ class BufferLocations:
         yield from zip(keys.tolist(), (counts == self.nodes).tolist(), strict=True)
 
     def is_first_arrival(self, node: int, block: int) -> bool:
-        """Record the arrival of a block at a node, and return True if the node did not have it.
+        """Record the arrival of a block, and return True if the node did not have it.
 
-        Always True for a sum.
+        In a reduction, the result is always True.
         """
         if self.collective.reducing:
             return True

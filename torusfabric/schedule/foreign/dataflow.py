@@ -36,10 +36,10 @@ __all__ = ["Dataflow", "Message", "read_dataflow"]
 
 @dataclass
 class _SumMoves:
-    """The departures and arrivals of one sum at one rank.
+    """The departures and arrivals of one partial sum at one rank (GPU) of an MSCCL file.
 
-    Each is a pair: the index of the step, and the contributions to the sum as bits of an integer.
-    `left` has the contributions of all departures so far, as bits.
+    `departures` and `arrivals` list pairs: the index of the step, and the contributions to the sum
+    that moves, as bits of an integer. `left` has the contributions of all departures together.
     """
 
     left: int = 0
@@ -50,9 +50,10 @@ class _SumMoves:
 def order_sums(
     graph: StepGraph, order: list[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> tuple[list[int], bool]:
-    """Return an order of all steps, and True if nodes have to keep their sums.
+    """Return an order of all steps of an MSCCL file, and True if nodes have to keep their sums.
 
-    Sums are moved if moved sums give the results of the file; otherwise they are kept.
+    If a node *moves* its partial sums, a sum that it sends is gone. If it *keeps* them, it sends
+    copies. Sums are moved if this gives the results of the file; otherwise they are kept.
 
     Parameters
     ----------
@@ -103,13 +104,12 @@ def order_sums(
 def _order_departures(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Add pairs of steps to the graph, of which the second waits for the first.
+    """Let steps wait for others, so that a partial sum leaves a rank before the next one arrives.
 
-    With them, a partial sum leaves a rank before other partial sums of the same chunk arrive.
-
-    `graph` has the steps of the file, and `buffers` describes the buffers of the ranks. `order`
-    lists indices of steps in an order in which they can run; ``sent[index]`` are the values that
-    step `index` sends.
+    A rank is a GPU, and both partial sums are of the same chunk. The waiting is added to `graph`,
+    which has the steps of the file. `buffers` describes the buffers of the ranks. `order` lists
+    indices of steps in an order in which they can run; ``sent[index]`` are the values that step
+    `index` sends.
     """
     sums: dict[tuple[int, int], _SumMoves] = {}
     for index in order:
@@ -137,7 +137,7 @@ def _order_departures(
 def _check_moved_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> None:
-    """Refuse a file whose result needs a partial sum at a rank that has already sent it.
+    """Refuse a file whose result needs a partial sum at a rank (GPU) that has already sent it.
 
     The arguments `graph`, `order`, `sent` and `buffers` are those of `_order_departures`.
     """
@@ -168,7 +168,7 @@ def _check_moved_sums(
 def _has_copied_sums(
     graph: StepGraph, order: Sequence[int], sent: Sequence[tuple[Value, ...]], buffers: Buffers
 ) -> bool:
-    """Return True if some contribution leaves some rank in two partial sums.
+    """Return True if the contribution of some rank (GPU) leaves one rank in two partial sums.
 
     The arguments `graph`, `order`, `sent` and `buffers` are those of `_order_departures`.
     """
@@ -186,12 +186,11 @@ def _has_copied_sums(
 def _add_departure(
     graph: StepGraph, buffers: Buffers, at: _SumMoves, index: int, value: Value
 ) -> None:
-    """Add the departure of a partial sum with step `index` to `at`, the moves of that sum at its
-    rank.
+    """Add the departure of a partial sum to `at`, all moves of this sum at its rank (GPU).
 
-    `value` is the partial sum, a pair (key, ranks). `graph` and `buffers` describe the file for
-    messages. An `InputError` is raised if the sum cannot be moved. This is the case if one of its
-    contributions has left the rank before, or if the first departure lacks the rank's own
+    The sum leaves with step `index`. `value` is the sum, a pair (key, ranks). `graph` and `buffers`
+    describe the file for messages. An `InputError` is raised if the sum cannot be moved: one of its
+    contributions has left the rank before, or the first departure lacks the rank's own
     contribution.
     """
     key, ranks = value
@@ -222,7 +221,7 @@ COLLECTIVE_NAMES = {kind.replace("-", ""): kind for kind in COLLECTIVES}
 
 @dataclass(frozen=True)
 class Message:
-    """The message that a step sends.
+    """The message that a step of a GPU (a rank) sends.
 
     Parameters
     ----------
@@ -248,6 +247,9 @@ class Message:
 @dataclass(frozen=True, eq=False)
 class Dataflow:
     """The messages of an MSCCL file, and the order of its steps.
+
+    A *rank* is one of the GPUs of the file, and a *step* is one instruction of a GPU, such as a
+    send.
 
     Parameters
     ----------
@@ -309,7 +311,10 @@ def read_dataflow(path: AnyPath, root: int | None = None) -> Dataflow:
 
 
 def _execute_file(file: MscclFile, root: int | None) -> Dataflow:
-    """Execute the steps of a parsed file; `root` is as in `read_dataflow`."""
+    """Execute the steps of a parsed file, and return its messages.
+
+    `root` is as in `read_dataflow`.
+    """
     graph = step_graph(file)
     collective = _file_collective(file, root)
     buffers = Buffers(collective, file.gpus, _chunks_per_message(file, collective), file.in_place)

@@ -76,11 +76,9 @@ def export_schedule(
 
 
 def _write_csv(schedule: Schedule, path: AnyPath) -> None:
-    """Write a CSV file with one row for each block that a link carries in a step.
+    """Write a CSV file, at `path`, with one row for each block that a link carries in a step.
 
     A sum has one row for each contribution.
-
-    A sum has one row for each contribution. `path` is the path of the file.
     """
     if schedule.switching != Switching.STORE_AND_FORWARD:
         raise InputError(

@@ -30,8 +30,10 @@ Value = tuple[int, int]
 class Buffers:
     """The sizes and the initial and final contents of the buffers of all ranks.
 
-    A block has the key ``(origin * ranks + destination) * chunks + chunk``. An origin or
-    destination that the collective does not distinguish is 0.
+    A *rank* is a GPU. It has an input (``i``), an output (``o``) and a scratch buffer (``s``), and
+    a *location* is a buffer and an index in it, counted in chunks. Each block has a number, its
+    *key* ``(origin * ranks + destination) * chunks + chunk``. An origin or destination that the
+    collective does not distinguish is 0.
 
     Parameters
     ----------
@@ -47,6 +49,9 @@ class Buffers:
 
     Examples
     --------
+    In an all-gather of two chunks, an output has four messages. The input of rank 3 is the last of
+    them, so chunk 1 of this input is chunk 7 of the output.
+
     >>> from torusfabric.collective import parse_collective
     >>> buffers = Buffers(parse_collective("allgather"), ranks=4, chunks=2, in_place=True)
     >>> buffers.message_count("i"), buffers.message_count("o")
@@ -74,7 +79,7 @@ class Buffers:
         return self.ranks if several else 1
 
     def chunk_count(self, buffer: str) -> int:
-        """Return the number of chunks that a step may address in an input or output buffer."""
+        """Return the number of chunks of an input (``"i"``) or output (``"o"``) buffer."""
         parts = self.message_count(buffer)
         if self.in_place:
             parts = max(self.message_count("i"), self.message_count("o"))
@@ -104,7 +109,7 @@ class Buffers:
         return (origin * self.ranks + destination) * self.chunks + chunk
 
     def split_key(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
-        """Return origin, destination and chunk of keys, elementwise."""
+        """Return origin, destination and chunk of the blocks with these numbers, elementwise."""
         rest, chunk = np.divmod(key, self.chunks)
         origin, destination = np.divmod(rest, self.ranks)
         return origin, destination, chunk
@@ -120,10 +125,11 @@ class Buffers:
         return " ".join(words)
 
     def initial_values(self, rank: int) -> Iterator[tuple[Location, Value]]:
-        """Yield the locations and values that a rank holds at first.
+        """Yield pairs (location, value) for all data that a rank (GPU) holds at first.
 
-        The block of a rank for itself counts as delivered from the start, since some files copy it
-        and others do not.
+        A value is a pair (key, ranks): the number of a block or sum, and its contributions as bits.
+        The block of a rank for itself is in the output from the start, since some files copy it
+        there and others do not.
         """
         collective = self.collective
         if collective.single_origin and rank != collective.root:
@@ -140,7 +146,10 @@ class Buffers:
                     yield self.canonical_location(rank, ("o", at)), value
 
     def expected_values(self, rank: int) -> Iterator[tuple[Location, Value]]:
-        """Yield the locations and values that a rank must hold at the end."""
+        """Yield pairs (location, value) for all data that a rank (GPU) must hold at the end.
+
+        A value is a pair (key, ranks): the number of a block or sum, and its contributions as bits.
+        """
         collective = self.collective
         if collective.to_root and rank != collective.root:
             return
@@ -170,7 +179,8 @@ class GpuSimulator:
     Attributes
     ----------
     sent : list of tuple of Value
-        The values that each step has sent.
+        The values that each step has sent, one for each chunk: pairs of the number of a block or
+        sum, and the contributions to it as bits.
     """
 
     def __init__(self, graph: StepGraph, buffers: Buffers, file: MscclFile) -> None:
@@ -274,9 +284,9 @@ class GpuSimulator:
     def _add_values(
         self, index: int, came: tuple[Value, ...], mine: tuple[Value, ...]
     ) -> tuple[Value, ...]:
-        """Return the sums of the values `came` and `mine`, pair by pair, for step `index`.
+        """Return the sums of the values `came` and `mine`, one by one, for step `index`.
 
-        Both values must belong to the same sum, and have no contribution in common.
+        The two values of a pair must belong to the same sum, and have no contribution in common.
         """
         sums = []
         for (key, ranks), (other, others) in zip(came, mine, strict=True):

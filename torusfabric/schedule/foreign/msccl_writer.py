@@ -57,7 +57,7 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
             f"Format msccl takes store-and-forward schedules, not {schedule.switching}; choose "
             "another algorithm"
         )
-    if schedule.collective.axes is not None:
+    if schedule.collective.axes is not None or schedule.collective.members:
         raise InputError(
             "Format msccl takes collectives of all nodes together, not "
             f"{schedule.collective.name}; choose --format csv"
@@ -78,7 +78,11 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
 
 
 class _MscclProgram:
-    """The thread blocks of all nodes."""
+    """The steps of all nodes in the form of MSCCL, made from a schedule.
+
+    A node is a GPU. It has a thread block, a sequence of steps, for each port by which it sends and
+    for each port by which it receives.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule, self.topology = schedule, schedule.topology
@@ -137,12 +141,26 @@ class _MscclProgram:
         anew: bool = True,
         round_: int | None = None,
     ) -> None:
-        """Add a step of type `type_` to the thread block of a node for `way`.
+        """Add a step, and the waiting that it needs, to a thread block of a node.
 
-        `way` is a pair: True to send or False to receive, and the port. `pair` has the locations
-        that the step reads and writes. A receive that is not `anew` brings a block that is already
-        there: it changes nothing, and waits for no other step. `channel` is the channel of the
-        thread block if this is new and receives. `round_` is the round of a send, counted from 0.
+        Parameters
+        ----------
+        node : int
+            Number of the GPU that executes the step.
+        way : (bool, int)
+            Thread block of the node: True for sending or False for receiving, and the port (-1 for
+            copies).
+        type_ : str
+            Type of the step in MSCCL, such as ``s`` for a send.
+        pair : (Location, Location)
+            Locations that the step reads and writes.
+        channel : int
+            Channel of the thread block, if this is new and receives.
+        anew : bool
+            False for a receive of a block that is already there: the step changes nothing, and
+            waits for no other step.
+        round_ : int, optional
+            Round of a send, counted from 0.
         """
         block = self._thread_block(node, way, channel)
         reads = {"s": pair[:1], "cpy": pair[:1], "rrc": pair}.get(type_, ())
@@ -168,10 +186,10 @@ class _MscclProgram:
             self.writer[node, location], self.readers[node, location] = name, []
 
     def _thread_block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
-        """Return the thread block of a node for `way`, see `_add_step`; port -1 is for copies.
+        """Return the thread block of a node for sending or receiving by a port; make it if needed.
 
-        If there is none, it is made. A thread block that receives or copies then gets the channel
-        `channel`.
+        `way` is True for sending or False for receiving, and the port (-1 for copies). A new thread
+        block that receives or copies gets the channel `channel`.
         """
         found = self.blocks[node].get(way)
         if found is None:

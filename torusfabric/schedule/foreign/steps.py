@@ -21,7 +21,10 @@ MOST_LISTED = 4
 
 @dataclass(frozen=True, eq=False)
 class StepGraph:
-    """The steps of a file, by index, and for each step the steps that wait for it.
+    """The steps of an MSCCL file, and for each step the steps that wait for it.
+
+    Steps are instructions of GPUs, such as a send. They are numbered from 0 over all thread blocks
+    of all GPUs; this number is the index of a step.
 
     Parameters
     ----------
@@ -29,9 +32,9 @@ class StepGraph:
         For each step the steps that wait for its end. Receives that wait for its message are in
         `received_by`.
     received_by : dict of int to int
-        From a step that sends to the step that receives its message.
+        For each step that sends: the step that receives its message.
     sent_by : dict of int to int
-        From a step that receives to the step that sends its message.
+        For each step that receives: the step that sends its message.
     """
 
     steps: list[tuple[ThreadBlock, MscclStep]]

@@ -65,6 +65,8 @@ def recognise(schedule: Schedule) -> Schedule:
 
     Examples
     --------
+    Two nodes swap their messages. Each out-port always does the same, so the schedule is a pattern.
+
     >>> import torusfabric as tf
     >>> import numpy as np
     >>> swap = tf.Transfers(np.arange(2), np.zeros((2, 1), np.int8))
@@ -86,6 +88,8 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds() if schedule.collective.axes is not None:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
+        case Rounds() if schedule.collective.members:
+            return schedule
         case Rounds() if schedule.keeps_sums:
             return _first_form(schedule, [sum_table_of])
         case Rounds():
@@ -155,7 +159,7 @@ def _list_contributions(schedule: Rounds) -> Rounds:
 
 
 def lifted_from_group(schedule: Rounds) -> Lifted | None:
-    """Return the schedule of the first group, lifted to all groups; None if other groups differ.
+    """Return the schedule as one that all groups share (`Lifted`); None if the groups differ.
 
     Parameters
     ----------
@@ -182,7 +186,10 @@ def lifted_from_group(schedule: Rounds) -> Lifted | None:
 
 
 def _transfer_set(transfers: Transfers) -> set[tuple[int, ...]]:
-    """Return the set of (sender, path, blocks) of all transfers of a round."""
+    """Return the transfers of a round as a set of tuples, so that two rounds can be compared.
+
+    A tuple has the sender, the number of hops, the out-ports along the path, and the blocks.
+    """
     paths = (tuple(port for port in hops if port >= 0) for hops in transfers.hops.tolist())
     blocks: list[list[int]] = [[]] * len(transfers)
     match transfers.payload:

@@ -24,9 +24,9 @@ __all__ = ["group_blocks", "pattern_of_steps", "sum_pattern_of_steps", "sum_tabl
 
 
 def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern:
-    """Return the steps as a pattern, or raise `Irregular`.
+    """Return the schedule as a `Pattern`, or raise `Irregular` if it is none.
 
-    `steps` is read only as far as needed to see that it is no pattern.
+    `steps` are the steps of `schedule`. They are read only until it is clear that it is no pattern.
     """
     topology, blocks = schedule.topology, schedule.blocks
     shape = topology.nodes, topology.ports
@@ -58,10 +58,11 @@ def pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Pattern
 def _find_feeds(on_ports: Iterable[tuple[Ints, Ints]], opposite: Ints) -> npt.NDArray[np.int16]:
     """Return the in-port that feeds each out-port; raise `Irregular` if it changes.
 
-    `on_ports` yields for each step the blocks on all out-ports and those on all in-ports: two
-    arrays of shape (nodes, ports), -1 for none. If several in-ports could feed an out-port, the
-    in-port opposite to it is chosen. If that is not among them, the choice is the last in-port that
-    feeds no other out-port, or else the last one.
+    The result has the shape (nodes, ports), with -1 for an out-port that never forwards. For each
+    step, `on_ports` yields the blocks on all out-ports and on all in-ports: two arrays of shape
+    (nodes, ports), -1 for none. If several in-ports could feed an out-port, the in-port of the
+    opposite port is chosen, or else the last one that feeds no other out-port, or else the last
+    one.
     """
     steps = iter(on_ports)
     sent, received = next(steps)
@@ -98,7 +99,10 @@ def without_unused_feeds(pattern: Pattern) -> Pattern:
 
 
 def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> SumPattern:
-    """Return the schedule as a `SumPattern`, or raise `Irregular`; `steps` are its steps."""
+    """Return the schedule as a `SumPattern`, or raise `Irregular` if it is none.
+
+    `steps` are the steps of `schedule`.
+    """
     if not (schedule.collective.reducing and schedule.round_count):
         raise Irregular
     each = iter(steps)
@@ -111,9 +115,10 @@ def sum_pattern_of_steps(schedule: Rounds | Table, steps: Iterable[Step]) -> Sum
 
 
 def _pattern_from_step(schedule: Rounds | Table, first: Step) -> SumPattern:
-    """Return the only pattern of sums whose first step is `first`.
+    """Return the only `SumPattern` that can begin with the step `first`.
 
-    Raise `Irregular` if there is no such pattern.
+    `Irregular` is raised if there is none. The later steps of the pattern are not compared with
+    those of `schedule`, from which the result takes topology and collective.
     """
     topology, blocks, collective = schedule.topology, schedule.blocks, schedule.collective
     around = (topology.nodes - 1) * (1 + collective.to_all)
@@ -200,7 +205,9 @@ def _is_spread_from_owners(table: Table) -> bool:
 
 
 def sum_table_of(schedule: Rounds) -> SumTable:
-    """Return rounds of kept sums as a table, if all nodes do the same as node 0.
+    """Return a schedule in which nodes keep their sums as a `SumTable`.
+
+    This is possible if all nodes do the same as node 0.
 
     Raises
     ------
@@ -233,12 +240,10 @@ def sum_table_of(schedule: Rounds) -> SumTable:
 def _has_replaced_sums(table: SumTable) -> bool:
     """Return True if every word fits the sum of its receiver, and some word replaces a sum.
 
-    See `kept_sums` for the rule.
-
-    In a table, nodes only add words to sums, so a schedule for which the result is True cannot
-    become a table. A word that does not fit is left
-    to the checker, which accepts it for idempotent operators. Only the sums of node 0 are followed,
-    since all nodes do the same.
+    A word that has all contributions of a sum replaces it (see `kept_sums`). In a `SumTable`, nodes
+    only add words, so a schedule for which the result is True cannot become one. A word that does
+    not fit is left to the checker, which accepts it for idempotent operators. Only the sums of node
+    0 are followed, since all nodes do the same.
     """
     topology = require_cayley_graph(table.topology)
     nodes, replaced = np.arange(topology.nodes), False
@@ -270,10 +275,11 @@ MOST_HELD = 2**26
 
 
 def group_blocks(schedule: Rounds) -> Rounds:
-    """Return a schedule with `Grouped` payloads in place of `Listed` ones, where possible.
+    """Return a schedule in which transfers name a set of blocks in place of a list, where possible.
 
-    The transfers carry the same blocks as before. A round whose lists are not sets as in `Grouped`
-    keeps its lists.
+    With such a `Grouped` payload, a transfer carries all blocks of one set that its sender holds:
+    the same blocks as before. Hardware then needs fewer addresses. A round for which there are no
+    such sets stays unchanged.
     """
     if not any(_needs_grouping(transfers) for transfers in schedule.transfers):
         return schedule
@@ -290,7 +296,7 @@ def group_blocks(schedule: Rounds) -> Rounds:
 
 
 def _needs_grouping(transfers: Transfers) -> bool:
-    """Return True if some of `transfers` may carry only a part of the blocks of its sender."""
+    """Return True if some transfer may carry several, but not all, blocks of its sender."""
     match transfers.payload:
         case Listed(indptr):
             return bool((np.diff(indptr) > 1).any())
@@ -300,12 +306,12 @@ def _needs_grouping(transfers: Transfers) -> bool:
 
 
 def _group_round(transfers: Transfers, held: BoolArray) -> Transfers:
-    """Return a round with a `Grouped` payload, or the round itself if that is impossible.
+    """Return a round whose transfers name sets of blocks; the round itself if that is impossible.
 
-    The blocks are divided into sets. It is possible if each list has exactly those blocks of one
-    set that its sender holds. Blocks that are in one list belong to one set, so the sets are
-    connected components. Blocks in no list form a set of their own. A round in which every sender
-    sends all that it holds is returned unchanged, too.
+    The blocks are divided into sets, so that each transfer carries exactly those blocks of one set
+    that its sender holds (a `Grouped` payload). Blocks that are in one list belong to one set, so
+    the sets are connected components. Blocks in no list form a set of their own. A round in which
+    every sender sends all that it holds is returned unchanged, too.
 
     Parameters
     ----------

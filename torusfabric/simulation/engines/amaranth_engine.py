@@ -180,9 +180,10 @@ class AmaranthCells(MemoryCells):
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
     def _row_at(self, node: int, name: str, place: int) -> Value:
-        """Return the word at index `place` of the memory cell `name` of a node, as a signal.
+        """Return one word of a memory of a node, as a signal.
 
-        A memory cell (`torusfabric.rtl.memories.Cell`) is an array of words, or a single register.
+        `name` is the memory cell (`torusfabric.rtl.memories.Cell`), which is an array of words or a
+        single register. `place` is the index of the word; for a register it has no effect.
         """
         cell = self._leaves[node].cells[name]
         assert not isinstance(cell, tuple)
@@ -198,8 +199,8 @@ class AmaranthEngine(Engine):
         See `Engine`; the waveforms contain every signal.
     gated : bool
         True to stop the clock of each node that neither runs nor is written or read. Gating affects
-        only the simulation time. The engine ignores it if node ports are driven or waveforms
-        written.
+        only the simulation time. The engine ignores it if each node has streams of its own or if
+        waveforms are written.
     """
 
     name = "amaranth"
@@ -239,7 +240,7 @@ class AmaranthEngine(Engine):
         return runs
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive the node ports.
+        """Send and receive all words of `traffic` through the streams of the nodes.
 
         The parameters `traffic` and `progress` are those of `Engine.run_traffic`.
         """
@@ -305,8 +306,9 @@ def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
 class WithWaveLines(Elaboratable):
     """A design with a copy of each signal that waveforms show, under a readable name.
 
-    Why: the design names signals by its modules. In the waveform file each node has a scope with
-    the names of `wave_lines`, the same as from the compiled engine.
+    Why: in the design, signals have the names of its modules. The waveform file has a scope for
+    each node instead, such as ``node_5``, with the names of `wave_lines`, the same as from the
+    compiled engine.
 
     Parameters
     ----------

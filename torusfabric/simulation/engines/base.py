@@ -36,8 +36,8 @@ Progress: TypeAlias = Callable[[int, int], Any]
 class Job(NamedTuple):
     """The choices of one run: mode, length, root and operator.
 
-    A choice that is None takes its default. If the fabric leaves no choice, as of the mode in a
-    fabric with one mode, only None is allowed.
+    A choice that is None takes its default. If the fabric was built for a single value of a choice,
+    for example for one mode, only None is allowed.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Job(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """The values that are not None, by the names of the fabric inputs that take them."""
+        """The choices that are not None, as a dict: name of the fabric input -> value."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 
@@ -109,8 +109,8 @@ class Engine(ABC):
         True to move all words through the host port, which is always done if waveforms are written.
         Otherwise a sample of the words passes through the port; see `torusfabric.adapters.host`.
     repeat : int
-        Approximate number of runs. For a small number, the compiled engine saves time at its build
-        and simulates more slowly.
+        Approximate number of runs. If the simulation is short, the compiled engine is built with
+        fewer optimizations: its build takes less time, and its simulation more.
 
     Raises
     ------
@@ -231,7 +231,9 @@ class Engine(ABC):
                       through_port=self._through_port, progress=progress)  # fmt: skip
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Send all words of `traffic` through the node ports, and receive until the fabric is idle.
+        """Send words through the streams of the nodes, and receive words until the fabric is idle.
+
+        It is for fabrics in which each node has streams of its own (*node ports*).
 
         Parameters
         ----------
@@ -260,7 +262,7 @@ class Engine(ABC):
 def longest_job(fabric: Fabric, mode: int = 0) -> Job:
     """Return the default job of a mode: the longest messages, root 0 and operator 0.
 
-    A choice that the fabric does not leave is None.
+    If the fabric was built for a single value of a choice, such as one length, that choice is None.
     """
     program = fabric.program
     of_mode = program.modes[program.mode_number(mode)]

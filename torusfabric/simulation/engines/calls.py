@@ -19,7 +19,8 @@ def uint64_fields(names: str) -> list[tuple[str, Any]]:
     Parameters
     ----------
     names : str
-        Field names separated by spaces; a trailing ``*`` marks an address.
+        Field names separated by spaces; a trailing ``*`` marks an address. ``"size data*"`` is an
+        integer and an address.
     """
     kinds = {True: ctypes.c_void_p, False: ctypes.c_uint64}
     return [(name.rstrip("*"), kinds[name.endswith("*")]) for name in names.split()]

@@ -81,7 +81,7 @@ class CompiledEngine(Engine):
             return run_access(access, session.simulate_edges)
 
     def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
-        """Drive the node ports.
+        """Send and receive all words of `traffic` through the streams of the nodes.
 
         The parameters `traffic` and `progress` are those of `Engine.run_traffic`.
         """

@@ -76,14 +76,17 @@ class CompiledCells(MemoryCells):
     def _group_words(
         self, nodes: IntArray, memory: IntArray
     ) -> Iterator[tuple[list[list[_BitRange]], IntArray]]:
-        """Group the words of an access by module and memory; word k is that of ``nodes[k]``.
+        """Group the words of an access by the memory that holds them.
+
+        Word k is in memory ``memory[k]`` of node ``nodes[k]``. A group has the words whose nodes
+        have the same endpoint module and whose memories have the same number.
 
         Yields
         ------
         copies : list of (list of _BitRange)
-            The bit ranges of each copy of the memory.
+            For each copy of the memory, the native words of the model that hold its bits.
         at : ndarray of int
-            Numbers k of the words that lie in this memory.
+            The numbers k of the words in this group.
         """
         member = self._member[nodes]
         key = member * (int(memory.max(initial=0)) + 1) + memory
@@ -93,15 +96,15 @@ class CompiledCells(MemoryCells):
 
 
 class _BitRange(NamedTuple):
-    """Bits of the words of one memory copy, and where the model holds them.
+    """Some bits of all words of one memory copy, and the native words of the model with these bits.
 
-    A word of a fabric may be cut into several native words of the model: columns of a memory, or
-    pieces of a register (see `elaborated`). There is one bit range for each of them.
+    A word of a fabric may be cut into several native words (C++ integers of at most 64 bits) of the
+    model. There is one bit range for each of them.
 
     Parameters
     ----------
     words : ndarray, shape (depth, instances)
-        Native words that contain the bits; a register has depth 1.
+        Native words that contain the bits; a memory that is a register has depth 1.
     low : int
         The lowest bit of the range within the native word.
     at : int
@@ -116,7 +119,10 @@ class _BitRange(NamedTuple):
     width: int
 
     def write_bits(self, instance: IntArray, address: IntArray, words: NDArray[Any]) -> None:
-        """Write this bit range of `words`, word k at ``address[k]`` in ``instance[k]``."""
+        """Write the bits of this range into the model, and no other bits of the words.
+
+        Word k is written at ``address[k]``, in the instance with the number ``instance[k]``.
+        """
         ones, kind = (1 << self.width) - 1, self.words.dtype.type
         of = int if words.dtype == object else words.dtype.type
         bits = (words >> of(self.at) & of(ones)).astype(kind)
@@ -142,7 +148,7 @@ class _BitRange(NamedTuple):
 def _bit_ranges(
     session: Session, member: ModuleInstances, bank: CellBits, width: int
 ) -> list[_BitRange]:
-    """Return the bit ranges of one copy of a memory.
+    """Return the native words of the model that hold the bits of one copy of a memory.
 
     The list is empty if the model holds the copy in a form that this module cannot access.
 
@@ -153,7 +159,7 @@ def _bit_ranges(
     member : ModuleInstances
         Module that has the memory, and its instances.
     bank : CellBits
-        The memory cell of the copy, and the position of the word in its rows.
+        The memory cell of the copy, and the position of the word in the words of this cell.
     width : int
         Bits of a word of the fabric.
     """

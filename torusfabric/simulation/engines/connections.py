@@ -1,9 +1,10 @@
 """Connections of all instances: the origin of each input bit in each instance.
 
 The modules are the elaborated modules of the netlist and two kinds of modules without logic
-(`ExternalModule`): ROMs, and the external inputs of the fabric. Every piece of a module (see
-`elaborated`) exists once in each instance. The pieces of all modules are numbered in one sequence,
-the *piece number*; the instances of a module are its *rows*.
+(`ExternalModule`): ROMs, and the external inputs of the fabric. A *piece* is a part of a register
+or an output, with at most 64 bits (see `elaborated`). Every piece of a module exists once in each
+instance. The pieces of all modules are numbered in one sequence, which gives the *piece number*.
+The instances of a module are numbered as well; this number is the *row* of the instance.
 
 A *part* (`InputPart`) of an input is a bit range that is driven by one piece in every instance.
 Different instances may have different drivers::
@@ -36,22 +37,24 @@ RESET = "rst"
 
 
 class ExternalModule:
-    """A module without logic, whose output ports are pieces with values from elsewhere.
+    """A module that the compiled model does not compute from cells: a ROM, or all external inputs.
+
+    Like other modules it has pieces, that is, parts of its output ports with at most 64 bits each.
 
     Parameters
     ----------
     cell : int
-        Value for `Piece.cell` of all pieces: -2 for the external inputs, which no loop computes; 0
-        for ROMs, whose words are computed at each clock edge, as those of registers.
+        Value for `Piece.cell` of all pieces. It is -2 for the external inputs, whose values the
+        engine sets, and 0 for ROMs, whose words change at clock edges like registers.
     ports : dict of str to int
-        Output ports and their widths in bits.
+        Output port -> its width in bits.
 
     Attributes
     ----------
     inputs : dict of str to (int, int)
-        The first bit and the number of bits of each input, as in `ElaboratedModule`.
+        Input -> its first bit, and its number of bits, as in `ElaboratedModule`.
     pieces : list of Piece
-        Pieces of at most 64 bits, port by port.
+        Pieces of the first port, then those of the second port, and so on.
     """
 
     def __init__(self, name: str, cell: int, ports: dict[str, int]) -> None:
@@ -67,12 +70,19 @@ class ExternalModule:
             self.pieces += [Piece(cell, low, size, 0) for low, size in cuts]
 
     def output_parts(self, port: str) -> list[tuple[int, int, int]]:
-        """Return the pieces of a port: piece, lowest bit, and width, as in `ElaboratedModule`."""
+        """Return the pieces that form a port, the lowest first.
+
+        Each is a tuple: index of the piece in `pieces`, lowest used bit of the piece, and number of
+        bits. A port of 80 bits gives ``[(0, 0, 64), (1, 0, 16)]``.
+        """
         return self._shown[port]
 
 
 class RomModule(ExternalModule):
-    """All ROMs of one data width and one address width; each instance has contents of its own."""
+    """The module of all ROMs with the same data width and the same address width.
+
+    Each of these ROMs is an instance of the module, with contents of its own.
+    """
 
     def __init__(self, width: int, address: int) -> None:
         super().__init__(f"{ROM} {width} {address}", 0, {"data": width})
@@ -81,20 +91,23 @@ class RomModule(ExternalModule):
 
 
 class InputPart(NamedTuple):
-    """A bit range of an input that in each instance comes from one piece, or is constant.
+    """A bit range of an input that comes from one piece in each instance, or is constant there.
+
+    A piece is a part of a register or an output with at most 64 bits. All arrays have one entry for
+    each instance of the module that has the input.
 
     Parameters
     ----------
     low, width : int
         The lowest bit within the input, and the number of bits.
     source : ndarray of int, shape (instances,)
-        Piece number of the driver; -1 for a constant.
+        Number of the driving piece among the pieces of all modules; -1 for a constant.
     instance : ndarray of int, shape (instances,)
-        Row of the driver: the number of the driving instance within its module.
+        Number of the driving instance within its module.
     shift : ndarray of int, shape (instances,)
-        The lowest bit within the driving piece.
+        Bit of the driving piece that is bit `low` of the input.
     value : ndarray of uint64, shape (instances,)
-        The constant.
+        The constant, for instances with `source` -1.
     """
 
     low: int
@@ -107,25 +120,27 @@ class InputPart(NamedTuple):
 
 @dataclass
 class ModuleInstances:
-    """A module with all of its instances.
+    """A module with all of its instances, and the drivers of their inputs.
+
+    The instances are numbered 0, 1, ..; this number is the *row* of the instance.
 
     Parameters
     ----------
     module : ElaboratedModule or ExternalModule
     arrays : list of (int, Array)
-        Arrays of instances, each with the row of its first instance.
+        Arrays of instances in the netlist, each with the row of its first instance.
     count : int
         Number of instances.
     first_piece : int
-        Number of the first piece of the module among all pieces.
+        Number of the first piece of the module among the pieces of all modules.
     parts : dict of str to (list of int)
-        For each input, the indices of its parts in `subs`, the lowest first.
+        Input -> indices in `subs` of the parts that form the input, the lowest first.
     subs : list of InputPart
-        Parts of all inputs.
+        Parts of all inputs. A part is a bit range with one driver in each instance.
     roms : ndarray of int, shape (instances,), or None
-        For a ROM, the index in `contents` for each instance.
+        For ROMs, the index in `contents` for each instance.
     contents : list of (tuple of int)
-        Different contents of the ROM instances.
+        For ROMs, the different contents; each is a tuple of all words.
     """
 
     module: Any
@@ -138,34 +153,34 @@ class ModuleInstances:
     contents: list[tuple[int, ...]] = field(default_factory=list)
 
     def append_array(self, array: Array) -> None:
-        """Append an array of instances, which get the next rows."""
+        """Append the instances of an array of the netlist, numbered after the instances so far."""
         self.arrays.append((self.count, array))
         self.count += len(array)
 
     @property
     def node_numbers(self) -> np.ndarray:
-        """The node of each instance, for a module whose instances belong to nodes."""
+        """The number of the node of each instance, for a module whose instances belong to nodes."""
         return np.concatenate([array.nodes for _, array in self.arrays if array.nodes is not None])
 
     def instance_name(self, number: int) -> str:
-        """Return the name, in the netlist, of the instance in row `number`."""
+        """Return the name that the instance with the number `number` has in the netlist."""
         first, array = next(each for each in reversed(self.arrays) if each[0] <= number)
         return array.name.format(array.index[number - first])
 
 
 class InputColumn(NamedTuple):
-    """The drivers of a bit range of an input, for all instances of one array.
+    """The drivers of a bit range of an input, for each instance in one array of the netlist.
 
-    Only used while inputs are cut into parts. It has nothing to do with `MemoryColumn`.
+    It is used only while inputs are cut into parts, and has nothing to do with `MemoryColumn`.
 
     Parameters
     ----------
-    shape : ndarray of int
-        For each instance, the number that `Connections` gives to the triple (driver, lowest bit,
-        width); see `_number_shape`. A driver is a module and its output port, or None.
-    row : ndarray of int
-        For each instance, the row of the driving instance within its module.
-    value : int or ndarray of int
+    shape : ndarray of int, shape (instances,)
+        Number that stands for the driving port, the lowest bit in this port, and the width of the
+        range. Equal triples have equal numbers, see `Connections._number_shape`.
+    row : ndarray of int, shape (instances,)
+        Number of the driving instance within its module.
+    value : int or ndarray of int, shape (instances,)
         The constant, for a range without a driver.
     """
 
@@ -177,16 +192,17 @@ class InputColumn(NamedTuple):
 class NetFamily(NamedTuple):
     """Drivers of all nets with one name pattern, such as ``sent_{}`` for ``sent_0``, ``sent_1``.
 
-    A net whose name matches no pattern is a family with the single number 0.
+    The number in the name (0 and 1 here) is the index in the arrays. A net whose name matches no
+    pattern is a family with the single number 0.
 
     Parameters
     ----------
     drivers : list of (str, str)
-        Driving modules, each with its port.
+        The different drivers, each as the name of a module and of its output port.
     which : ndarray of int
-        For each net number, the index in `drivers`; -1 for a missing net.
+        For each number in a name, the index in `drivers`; -1 if there is no such net.
     row : ndarray of int
-        For each net number, the row of the driving instance within its module.
+        For each number in a name, the number of the driving instance within its module.
     """
 
     drivers: list[tuple[str, str]]
@@ -197,6 +213,9 @@ class NetFamily(NamedTuple):
 class Connections:
     """All instances of a netlist and the origin of each of their input bits.
 
+    A *piece* is a part of a register or an output with at most 64 bits. A *column* is one bit range
+    of all words of a memory.
+
     Parameters
     ----------
     word : int
@@ -205,11 +224,12 @@ class Connections:
     Attributes
     ----------
     members : dict of str to ModuleInstances
-        Modules with their instances, by module name.
+        Module name -> the module with its instances.
     pieces : list of (ModuleInstances, int)
-        Module and index within the module, for each piece number.
+        Pieces of all modules: module, and index of the piece within the module. The index in this
+        list is the *piece number*.
     memories : list of (ModuleInstances, ModuleMemory, int)
-        All columns of all memories: module, memory, and index of the column in the memory. The
+        Columns of all memories: module, memory, and index of the column within the memory. The
         index in this list is the *memory number* of the column.
     """
 
@@ -230,9 +250,9 @@ class Connections:
         self._texts: dict[int, KernelText] = {}
 
     def _collect_instances(self, word: int) -> None:
-        """Collect the modules, the instances of each, and the drivers of all nets.
+        """Collect the modules, the instances of each module, and the drivers of all nets.
 
-        `word` is the number of bits of a flit; registers are cut into pieces at its multiples.
+        `word` is the number of bits of a flit. Registers of several flits are cut at each flit.
         """
         self.members[INPUTS] = ModuleInstances(
             ExternalModule(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1
@@ -272,7 +292,9 @@ class Connections:
         name : str
             Module of the array.
         first : int
-            Index of the first instance of the array among all instances of the module.
+            Number of the first instance of the array among all instances of the module.
+        array : Array
+            Array of instances in the netlist.
         """
         for port, (net, _) in array.outputs.items():
             self._add_driver(
@@ -280,18 +302,19 @@ class Connections:
             )
 
     def _add_driver(self, net: str, driver: tuple[str, str], index: IntArray, first: int) -> None:
-        """Register rows ``first``, ``first + 1``, .. of a module as drivers of a family of nets.
+        """Register instances ``first``, ``first + 1``, .. of a module as drivers of nets.
 
         Parameters
         ----------
         net : str
-            Name of the net, or name pattern of the family.
+            Name of the net, or a pattern such as ``sent_{}`` for several nets.
         driver : tuple of (str, str)
-            Driving module and its output port.
+            Name of the driving module, and of its output port.
         index : ndarray of int
-            For each driving row, the number of the driven net in the family.
+            For each driving instance, the number in the name of the net that it drives: with 3 and
+            5, instance `first` drives ``sent_3``, and instance ``first + 1`` drives ``sent_5``.
         first : int
-            The first driving row.
+            Number of the first driving instance within the module.
         """
         size = 1 + int(index.max())
         family = self._families.get(net, NetFamily([], np.zeros(0, int), np.zeros(0, int)))
@@ -303,7 +326,11 @@ class Connections:
         self._families[net] = NetFamily([*family.drivers, driver], which, row)
 
     def _find_family(self, net: str) -> tuple[NetFamily, int]:
-        """Return the family of a net and the number of the net within the family."""
+        """Return the drivers of all nets with the name pattern of `net`, and the number in `net`.
+
+        For the net ``sent_3``, these are the `NetFamily` of ``sent_{}`` and 3. For a pattern, or
+        for a net without a pattern, the number is 0.
+        """
         if "{}" in net and net not in self._families:
             self._families[net] = self._match_pattern(net)
         if net in self._families:
@@ -316,9 +343,10 @@ class Connections:
         raise KeyError(net)
 
     def _match_pattern(self, net: str) -> NetFamily:
-        """Return the family of all nets that match the pattern `net`, such as ``sent_{}``.
+        """Return the `NetFamily` of the pattern `net`, such as ``sent_{}``, from single nets.
 
-        The nets are those that were registered one by one, by their full names.
+        It joins the families of ``sent_0``, ``sent_1``, .., which were registered one by one, each
+        under its full name.
         """
         pattern = re.compile(re.escape(net).replace(r"\{\}", r"(\d+)"))
         every = [found for found in map(pattern.fullmatch, self._families) if found]
@@ -330,9 +358,10 @@ class Connections:
         return family
 
     def _number_pieces(self) -> None:
-        """Number all pieces and columns.
+        """Number the pieces of all modules, and the columns of all memories.
 
-        It is called after every connected output has added its pieces.
+        First, each output that drives a net gets its combinational pieces, because these are
+        numbered, too.
         """
         for family in self._families.values():
             for name, port in family.drivers:
@@ -351,12 +380,12 @@ class Connections:
                     self.memories.append((member, store, column))
 
     def piece_at(self, number: int) -> Piece:
-        """Return the piece with a piece number."""
+        """Return the piece with the number `number`: a part of a register or of an output."""
         member, k = self.pieces[number]
         return member.module.pieces[k]
 
     def memory_number(self, member: ModuleInstances, cell: int, column: int) -> int:
-        """Return the memory number of a column: its index in `memories`.
+        """Return the index in `memories` of one column (bit range of all words) of a memory.
 
         Parameters
         ----------
@@ -370,13 +399,19 @@ class Connections:
         return self._memory[id(member), cell, column]
 
     def find_drivers(self, part: Part | Constant) -> list[tuple[Any, int, int, int]]:
-        """Return the drivers of `part`, bits of a net or a constant, the lowest bits first.
+        """Return the drivers of some bits of a net, or of a constant, the lowest bits first.
+
+        Parameters
+        ----------
+        part : Part or Constant
+            The bits, or the constant.
 
         Returns
         -------
         list of (driver, int, int, int)
-            Module and port of the driver, lowest bit in that port, width, and driving row. For a
-            constant the driver is None, and the second entry is the value.
+            For each bit range: the driver as (module, output port), the lowest bit in this port,
+            the width, and the number of the driving instance within its module. For a constant, the
+            driver is None, and the value stands in place of the lowest bit.
         """
         if isinstance(part, Constant):
             return [(None, part.value & (1 << part.width) - 1, part.width, 0)]
@@ -399,12 +434,15 @@ class Connections:
     def pieces_behind(
         self, driver: tuple[str, str], start: int, width: int
     ) -> Iterator[tuple[int | None, int, int]]:
-        """Yield the pieces that make up the bits of an output from `start` on, the lowest first.
+        """Yield the pieces that hold bits ``start`` to ``start + width - 1`` of an output port.
+
+        A piece is a part of a register or an output with at most 64 bits. The piece with the lowest
+        bits comes first.
 
         Parameters
         ----------
         driver : (str, str)
-            Module of the output, and name of the output.
+            Name of the module, and of its output port.
         start : int
             First bit of the output.
         width : int
@@ -415,9 +453,9 @@ class Connections:
         number : int or None
             Piece number; None for constant bits.
         low : int
-            Lowest bit within the piece; the value, for constant bits.
+            Lowest bit within the piece; for constant bits, their value.
         width : int
-            Number of bits.
+            Number of bits from this piece.
         """
         name, port = driver
         member, place = self.members[name], 0
@@ -431,7 +469,10 @@ class Connections:
             place += size
 
     def _connect_port(self, member: ModuleInstances, port: str, width: int) -> None:
-        """Find the origin of each bit of an input in each instance, and cut the input into parts.
+        """Find the driver of each bit of an input in each instance of a module.
+
+        The results are parts of the input, which are added to `member`. A part is a bit range that
+        has, in each instance, a single driver (a piece of some instance) or a constant value.
 
         Parameters
         ----------
@@ -484,10 +525,19 @@ class Connections:
             member.subs.append(sub)
 
     def _source_columns(self, part: Source, count: int) -> list[InputColumn]:
-        """Return the drivers of `part`, one of the sources whose bits form an input.
+        """Return the drivers of one source in the netlist, which gives some bits of an input.
 
-        The result has an `InputColumn` for each bit range, with a driver for each of the `count`
-        instances of the array.
+        Parameters
+        ----------
+        part : Source
+            A constant, or bits of a net; the net may be a different one for each instance.
+        count : int
+            Number of instances in the array of the netlist.
+
+        Returns
+        -------
+        list of InputColumn
+            One entry for each bit range, the lowest first, with the driver for each instance.
         """
         none = np.zeros(count, int)
         if isinstance(part, Constant):
@@ -515,17 +565,17 @@ class Connections:
         return [InputColumn(shape, row, 0)]
 
     def _number_shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
-        """Return the number of the triple (driver, lowest bit, width), for `InputColumn.shape`.
+        """Return the number that stands for a driving port, its lowest driving bit, and a width.
 
-        `low` is the lowest bit, and `size` the width. A triple that has no number yet gets the next
-        one.
+        `driver` is (module, output port), or None for a constant; `low` is the lowest bit, and
+        `size` the width. Equal triples get equal numbers, which `InputColumn.shape` holds.
         """
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return the `InputColumn` of a bit range whose driving port is the same in every instance.
+        """Return the drivers of a bit range that the same output port drives in every instance.
 
         Parameters
         ----------
@@ -534,14 +584,18 @@ class Connections:
         low, size : int
             The lowest bit within the port, and the number of bits.
         row : ndarray of int
-            For each instance, the row of the driving instance.
+            For each instance, the number of the driving instance within its module.
         value : int or ndarray of int
             The constant.
         """
         return InputColumn(np.full_like(row, self._number_shape(driver, low, size)), row, value)
 
     def next_value_lines(self, number: int) -> KernelText:
-        """Return the C++ lines for the next value of the piece `number`; made once, then cached."""
+        """Return the C++ lines that compute the next value of a piece, with the reads they need.
+
+        A piece is a part of a register or an output; `number` is its piece number. The lines are
+        made at the first call and then cached. For a ROM they compute the address only.
+        """
         if number not in self._texts:
             member, k = self.pieces[number]
             made = self._texts[number] = self.make_kernel_text(member)
@@ -552,9 +606,9 @@ class Connections:
         return self._texts[number]
 
     def make_kernel_text(self, member: ModuleInstances) -> KernelText:
-        """Return a `KernelText` for the module of `member`, to which no lines have been added yet.
+        """Return an empty `KernelText`, to which lines for values of a module can be added.
 
-        It knows the parts of all inputs of the module.
+        `member` is the module. The lines can read all inputs of the module.
         """
 
         def input_parts(port: str) -> list[tuple[int, int, int]]:

@@ -19,14 +19,15 @@ _Result = TypeVar("_Result")
 
 
 class EdgeRequest(NamedTuple):
-    """A request to simulate clock edges.
+    """A request of an adapter to an engine: simulate clock edges with these input values.
 
     Parameters
     ----------
     most : int
         Largest number of edges.
     inputs : mapping of str to (sequence of int)
-        Values of inputs of the fabric, one per edge. The last value remains for all later edges.
+        Input of the fabric -> its values, one for each edge. The last value remains for all later
+        edges.
     shows : sequence of str
         Outputs to sample before each edge.
     busy : str
@@ -44,14 +45,14 @@ class EdgeRequest(NamedTuple):
 
 
 class EdgeResult(NamedTuple):
-    """The answer of an engine to `EdgeRequest`.
+    """The answer of an engine to an `EdgeRequest`.
 
     Parameters
     ----------
     edges : int
         Number of edges that have passed.
     shown : dict of str to ndarray, shape (edges,)
-        Samples of each requested output.
+        Requested output -> its value before each edge.
     seconds : float
         Processor time of the simulation of these edges.
     """
@@ -66,14 +67,14 @@ Access: TypeAlias = Generator[EdgeRequest, EdgeResult, _Result]
 
 
 def run_access(access: Access[_Result], play: Callable[[EdgeRequest], EdgeResult]) -> _Result:
-    """Execute the work of an adapter and return its result.
+    """Execute the work of an adapter, a generator of `EdgeRequest`, and return its result.
 
     Parameters
     ----------
     access : Access
-        The work; it has not begun yet.
+        The generator; it has not begun yet.
     play : function of EdgeRequest -> EdgeResult
-        Simulates the clock edges of one request.
+        Simulates the clock edges of one request; its result is sent to the generator.
     """
     try:
         edges = next(access)

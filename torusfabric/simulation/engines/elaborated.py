@@ -39,14 +39,14 @@ Nets = Sequence[int]
 
 
 class BitRun(NamedTuple):
-    """Adjacent output bits of one cell.
+    """Adjacent output bits of one cell, or adjacent constant bits.
 
     Parameters
     ----------
     cell : int or None
-        Number of the cell; None for a constant.
+        Number of the cell in the module; None for constant bits.
     low : int
-        The lowest bit; for a constant, its value.
+        The lowest of these bits in the output of the cell; for constant bits, their value.
     width : int
         Number of bits.
     """
@@ -57,20 +57,20 @@ class BitRun(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A part of a register, or of an output that combinational logic drives.
+    """A part of a register, or of an output of combinational logic, with at most 64 bits.
 
     Parameters
     ----------
     cell : int
-        Cell of the register; -1 for a combinational piece. For pieces of an `ExternalModule` see
-        there.
+        Cell of the register; -1 for a part of an output of combinational logic. For the pieces of
+        an `ExternalModule` see there.
     low, width : int
-        The lowest bit within the register or output port (0 in a combinational piece), and the
-        number of bits.
+        The lowest bit within the register (0 for combinational logic), and the number of bits.
     init : int
         Value after reset.
     nets : tuple of int
-        Bits that a combinational piece consists of, as `Nets`; empty for other pieces.
+        For combinational logic, the bits of the piece, each as a number that names its driver (see
+        `Nets`); empty for registers.
     """
 
     cell: int
@@ -81,7 +81,7 @@ class Piece(NamedTuple):
 
 
 class MemoryColumn(NamedTuple):
-    """A bit range that is cut out of every word of a memory."""
+    """A bit range that all words of a memory have in common, written by one write enable."""
 
     low: int
     width: int
@@ -89,7 +89,7 @@ class MemoryColumn(NamedTuple):
 
 @dataclass
 class ModuleMemory:
-    """A memory of a module, cut into columns.
+    """A memory of a module, cut into columns: bit ranges of its words with one write enable each.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class ModuleMemory:
     init : tuple of int
         Initial words.
     columns : list of MemoryColumn
-        Bit ranges of the words, each with one write enable, the lowest first.
+        The bit ranges, the lowest first.
     writers : list of int
         Cells of the write ports.
     """
@@ -115,9 +115,10 @@ class ModuleMemory:
 
 
 def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
-    """Cut `nets` into the longest runs of adjacent bits of one cell; yield them in order.
+    """Yield the bits `nets` as runs, each as long as possible, of adjacent output bits of one cell.
 
-    Neighbouring constant bits form one run.
+    `nets` has a number for each bit, which names its driver. Neighbouring constant bits form one
+    run.
     """
     at = 0
     while at < len(nets):
@@ -136,21 +137,26 @@ def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
 
 
 def cut_range(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
-    """Cut a range of bits into parts of at most 64 bits.
+    """Cut a range of bits into parts of at most 64 bits, at given positions and between flits.
 
     Parameters
     ----------
     width : int
-        Number of bits.
+        Number of bits of the range.
     cuts : set of int
         Positions at which a part must begin.
     word : int
-        Bits of a flit; a range of several whole flits is also cut at each flit.
+        Bits of a flit. A range of several whole flits is also cut at each flit; 0 for no such cuts.
 
     Returns
     -------
     list of (int, int)
         The lowest bit and the width of each part.
+
+    Examples
+    --------
+    >>> cut_range(80, {8}, 0)
+    [(0, 8), (8, 64), (72, 8)]
     """
     if word >= 8 and width > word and width % word == 0:
         cuts = cuts | {*range(0, width, word)}
@@ -165,7 +171,10 @@ def cut_range(width: int, cuts: set[int], word: int) -> list[tuple[int, int]]:
 
 
 class ElaboratedModule:
-    """A module of a netlist after elaboration.
+    """A module of a netlist after elaboration by Amaranth, with its registers cut into pieces.
+
+    A *cell* is a register, a memory, an operator or a multiplexer; cell 0 stands for the ports. A
+    *piece* is a part of a register or an output with at most 64 bits.
 
     Parameters
     ----------
@@ -177,23 +186,24 @@ class ElaboratedModule:
     Attributes
     ----------
     inputs : dict of str to (int, int)
-        The first bit and the number of bits of each input, among the outputs of cell 0.
+        Input -> its first bit among the outputs of cell 0, and its number of bits.
     outputs : dict of str to tuple of int
-        Bits of each output.
+        Output -> its bits, as `Nets`.
     pieces : list of Piece
-        Pieces of registers, followed by the combinational pieces that `output_parts` adds.
+        Pieces of registers, followed by those of combinational outputs, which `output_parts` adds.
     pieces_of : dict of int to (list of int)
-        Numbers of the pieces of each register, by its cell.
+        Cell of a register -> indices of its pieces in `pieces`.
     stores : dict of int to ModuleMemory
-        Memories by their cells.
+        Cell of a memory -> the memory.
     banks : dict of int to (list of CellBits)
-        For an endpoint: where the words of each of its memories are, one entry per copy of the
-        memory; see `torusfabric.rtl.core.store.StoreModule`. Empty for other modules.
+        For an endpoint, number of a memory of the node -> the cells that hold its words, one entry
+        for each copy of the memory; see `torusfabric.rtl.core.store.StoreModule`. Empty for other
+        modules.
     signals : dict of str to tuple of int
-        Registers that hold words of `banks`, since a memory of one word is a register: name -> its
-        bits, as `Nets`.
+        Registers that hold words of `banks`, because a memory of one word is a register: name ->
+        its bits, as `Nets`.
     bank_cells : set of int
-        Cells of these registers.
+        Cells of the registers in `signals`.
     """
 
     def __init__(self, name: str, leaf: Leaf, word: int) -> None:
@@ -236,7 +246,10 @@ class ElaboratedModule:
         self._cut_registers()
 
     def _cut_registers(self) -> None:
-        """Cut the registers of the module, and the output registers of memories, into pieces."""
+        """Cut the registers of the module, and the output registers of memories, into pieces.
+
+        A piece is a part with at most 64 bits: one native word of the C++ model.
+        """
         for number, cell in enumerate(self.cells):
             if isinstance(cell, nir.FlipFlop):
                 found = cut_range(len(cell.data), self._origin_changes(cell.data), self._word)
@@ -256,10 +269,10 @@ class ElaboratedModule:
         return len(self.pieces) - 1
 
     def _origin_changes(self, nets: Nets) -> set[int]:
-        """Return the positions in a value at which a new origin begins.
+        """Return the positions in a value at which the origin of the bits changes.
 
-        `nets` are the bits of the value. A position counts if the bit before comes from another
-        cell, or takes another branch of a multiplexer or assignment.
+        `nets` are the bits of the value. Position k is in the result if bit k comes from another
+        cell than bit k - 1, or from another branch of a multiplexer or assignment.
         """
         cuts, at = set(), 0
         for run in adjacent_runs(nets):
@@ -276,7 +289,10 @@ class ElaboratedModule:
         return cuts
 
     def output_parts(self, port: str) -> list[tuple[int | None, int, int]]:
-        """Return an output as parts, the lowest first; adds combinational pieces at the first call.
+        """Return the pieces that form an output, the lowest first.
+
+        A piece is a part of a register or an output with at most 64 bits. For bits that no register
+        drives, the first call adds combinational pieces to `pieces`.
 
         Parameters
         ----------
@@ -286,15 +302,15 @@ class ElaboratedModule:
         Returns
         -------
         list of (int or None, int, int)
-            Piece, lowest bit within the piece, and width; for a constant None, its value, and
-            width.
+            Index of the piece, lowest bit within the piece, and number of bits; for constant bits
+            None, their value, and their number.
         """
         if port not in self._shown:
             self._shown[port] = [*self._piece_parts(self.outputs[port])]
         return self._shown[port]
 
     def _piece_parts(self, nets: Nets) -> Iterator[tuple[int | None, int, int]]:
-        """Yield the bits of a value as parts of pieces, in the form of `output_parts`.
+        """Yield the pieces that form a value, as the tuples that `output_parts` returns.
 
         `nets` are the bits of the value. Bits that no register drives become new combinational
         pieces.
@@ -314,7 +330,10 @@ class ElaboratedModule:
             at += run.width
 
     def split_run(self, run: BitRun) -> Iterator[tuple[int, int, int]]:
-        """Yield (piece number, lowest bit within the piece, width) for a run of register bits."""
+        """Yield the pieces that hold adjacent bits of a register.
+
+        Each is a tuple: index of the piece, lowest bit within the piece, and number of bits.
+        """
         assert run.cell is not None
         for number in self.pieces_of[run.cell]:
             piece = self.pieces[number]
@@ -324,9 +343,9 @@ class ElaboratedModule:
                 yield number, low - piece.low, high - low
 
     def resolve_assignments(self, nets: Nets) -> tuple[int, ...]:
-        """Replace bits that are always assigned the same other bits by these, and return all bits.
+        """Return the bits `nets`, with each bit that copies another one replaced by the original.
 
-        `nets` are the bits before the replacement. Why: an output that is merely a copy of a
+        A bit is a copy if an assignment without a condition sets it. Why: an output that copies a
         register then needs no piece of its own.
         """
         found = []
@@ -344,7 +363,11 @@ class ElaboratedModule:
         return tuple(found)
 
     def next_bits(self, piece: Piece) -> Nets:
-        """Return the bits whose values a piece of a register takes at the next clock edge."""
+        """Return the bits that a part of a register takes over at the next clock edge.
+
+        `piece` is this part. The bits are those of the data input of the register, each as a number
+        that names its driver (see `Nets`).
+        """
         cell = self.cells[piece.cell]
         if not isinstance(cell, nir.FlipFlop):
             raise WorkFailed(f"Module {self.name} must hold piece {piece} in a register")
@@ -352,7 +375,10 @@ class ElaboratedModule:
 
 
 def _run_starts(nets: Nets) -> set[int]:
-    """Return the positions in `nets` at which runs of adjacent bits of one cell begin."""
+    """Return the positions in `nets` at which a new run of adjacent bits of one cell begins.
+
+    A bit that is repeated, such as one enable for many bits, counts as one run.
+    """
     found, at = set(), 0
     for run in adjacent_runs(nets):
         found.add(at)

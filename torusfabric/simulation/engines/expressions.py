@@ -18,7 +18,11 @@ Word: TypeAlias = str | int
 
 
 class WordPart(NamedTuple):
-    """A word within a concatenation: its lowest bit there, its width, and its value."""
+    """A word within a concatenation.
+
+    Its fields are its lowest bit in the concatenation, its width, and its value: a C++ variable or
+    an integer.
+    """
 
     at: int
     width: int
@@ -26,7 +30,7 @@ class WordPart(NamedTuple):
 
 
 class NativeWord(NamedTuple):
-    """A C++ expression of a native word, and its width in bits."""
+    """A C++ expression whose value fits into 64 bits, and its width in bits."""
 
     text: str
     width: int
@@ -43,28 +47,34 @@ def native_bytes(width: int) -> int:
 
 
 def cpp_type(width: int) -> str:
-    """Return the narrowest C++ type for `width` bits; a vector holds more narrow values."""
+    """Return the narrowest C++ type for `width` bits, such as ``u16`` for 9 bits.
+
+    Why: a vector register of the processor holds more values of a narrow type.
+    """
     return f"u{8 * native_bytes(width)}"
 
 
 def literal(value: int, width: int) -> str:
-    """Return `value` as a C++ literal, whose type has room for `width` bits."""
+    """Return `value` as a C++ literal of at least `width` bits.
+
+    It is, for example, ``0x5u`` up to 32 bits, and ``0x5ull`` above.
+    """
     return f"{value:#x}u" if width <= 32 else f"{value:#x}ull"
 
 
 class CppLines:
-    """Writer of C++ lines that compute words.
+    """Collector of C++ lines, each of which computes one word of at most 64 bits.
 
-    Each method that computes a word adds the lines for it, unless the same word is computed
-    already, and returns the word: the variable that holds it, or an integer if it is constant.
+    Each method that returns a word adds the lines that compute it, unless an earlier call has
+    computed the same word. A word is returned as the name of a C++ variable, or as an integer if
+    its value is constant.
 
     Attributes
     ----------
     lines : list of str
         Declarations of variables, in order.
     known : dict of object to Word
-        Words that have a line already, by a key: an expression with its width, a run of bits, or a
-        stage of a shift.
+        Words that have a line already. A key is, for example, a C++ expression with its width.
     """
 
     def __init__(self) -> None:
@@ -72,9 +82,10 @@ class CppLines:
         self.known: dict[object, Word] = {}
 
     def add_variable(self, text: str, width: int) -> str:
-        """Return the C++ variable with the value of `text`; adds a line for a new expression.
+        """Return the C++ variable with the value of the expression `text`, such as ``v0``.
 
-        `width` is the number of bits of the value.
+        A line that declares the variable is added if the expression is new. `width` is the number
+        of bits of the value.
         """
         key = text, width
         if key not in self.known:
@@ -90,7 +101,7 @@ class CppLines:
         return name
 
     def concatenate(self, parts: Sequence[WordPart], width: int) -> Word:
-        """Return the word of `width` bits that `parts`, which lie side by side, form together."""
+        """Return one word of `width` bits that consists of all `parts`, each at its position."""
         fixed = sum(word << at for at, _, word in parts if isinstance(word, int))
         others = [(at, word) for at, _, word in parts if not isinstance(word, int)]
         if not others:
@@ -140,9 +151,9 @@ class CppLines:
         return self.add_variable(f"{condition} ? {yes} : {no}", width)
 
     def apply_bitwise(self, name: str, a: Word, b: Word, width: int) -> Word:
-        """Return the result of operator `name` on `a` and `b`, words of `width` bits.
+        """Return `a` & `b`, `a` | `b` or `a` ^ `b`, according to `name`; both have `width` bits.
 
-        The operator is ``&``, ``|`` or ``^``. The result is simplified for constants.
+        If a word is constant, the expression is simplified: ``a & 0`` becomes 0.
         """
         ones = mask(width)
         if isinstance(a, int):
@@ -162,14 +173,18 @@ class CppLines:
     # Operations on values of any width: lists of native words, the lowest first.
 
     def compare_equal(self, one: Sequence[NativeWord], other: Sequence[NativeWord]) -> Word:
-        """Return 1 if the values `one` and `other` are equal."""
+        """Return a word of one bit: 1 if the values `one` and `other` are equal.
+
+        Each value is a list of words, the lowest first.
+        """
         words = zip(one, other, strict=True)
         return self.add_variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
 
     def reduce_bits(self, name: str, words: Sequence[NativeWord]) -> Word:
-        """Return one bit: the AND (``r&``), XOR (``r^``) or OR of all bits in `words`.
+        """Return a word of one bit: the AND, XOR or OR of all bits in `words`.
 
-        OR has two names in Amaranth's netlists: ``r|``, and ``b`` (conversion to a boolean).
+        `name` is the operator in Amaranth's netlists: ``r&`` is AND, ``r^`` is XOR; ``r|`` and
+        ``b`` (conversion to a boolean) are OR.
         """
         if name == "r&":
             tests = (f"(u32)({word} == {literal(mask(size), size)})" for word, size in words)
@@ -187,9 +202,10 @@ class CppLines:
         signed: bool,
         or_equal: bool,
     ) -> Word:
-        """Return 1 if `one` is less than `other`, or, with `or_equal`, equal to it.
+        """Return a word of one bit: 1 if `one` is less than `other`.
 
-        With `signed`, both values are in two's complement.
+        With `or_equal`, it is 1 for equal values, too. Each value is a list of words, the lowest
+        first; with `signed`, it is in two's complement.
         """
         text = "1u" if or_equal else "0u"
         words = [*zip(one, other, strict=True)]
@@ -207,9 +223,10 @@ class CppLines:
     def add_or_subtract(
         self, name: str, one: Sequence[NativeWord], other: Sequence[NativeWord]
     ) -> list[WordPart]:
-        """Return the sum or difference of `one` and `other`, of equal width, modulo 2^width.
+        """Return the sum or difference of two values of equal width, modulo 2^width.
 
-        `name` is ``+`` or ``-``. The carry out of each native word is added to the next one.
+        `name` is ``+`` or ``-``. Values are lists of words, the lowest first. The carry out of each
+        word is added to the next one.
         """
         if len(other) == 1:
             width = other[0].width
@@ -225,7 +242,10 @@ class CppLines:
         return parts
 
     def multiply(self, one: Sequence[NativeWord], other: Sequence[NativeWord]) -> list[WordPart]:
-        """Return the product of `one` and `other`, truncated to their width."""
+        """Return the product of two values of equal width, truncated to this width.
+
+        Values are lists of words, the lowest first.
+        """
         if len(one) == 1:
             width = one[0].width
             # A narrower operand would be promoted to int, whose overflow is undefined.

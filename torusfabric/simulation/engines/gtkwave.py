@@ -43,18 +43,18 @@ class WaveLine(NamedTuple):
 
     @property
     def vcd_scope(self) -> str:
-        """The VCD scope of the node; empty for the whole fabric."""
+        """The VCD scope of the node, such as ``node_5``; empty for a signal of the whole fabric."""
         return "" if self.node is None else f"node_{self.node}"
 
 
 def wave_lines(fabric: Fabric) -> list[WaveLine]:
-    """Return the wave lines of a fabric: first those of the whole fabric, then node by node.
+    """Return the signals that waveforms show, each as one line of a viewer.
 
     Returns
     -------
     list of WaveLine
-        The external inputs come first. Each node has its out-ports and in-ports, port by port, and
-        then its other outputs.
+        First the signals of the whole fabric, external inputs before others. Then, node by node,
+        its out-ports and in-ports, port by port, and its other outputs.
     """
     netlist = fabric.netlist
     whole = dict.fromkeys([*netlist.inputs, *netlist.net_widths])

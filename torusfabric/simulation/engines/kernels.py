@@ -1,10 +1,14 @@
 """C++ lines for the next values of pieces, for one instance inside a loop over all instances.
 
 `KernelText` translates the cells that Amaranth's elaboration yields into expressions of native
-words. `loops` adds the loop and the declarations around these lines.
+words (integers of at most 64 bits). `loops` adds the loop and the declarations around these lines.
+
+A *piece* is a part of a register or of an output, with at most 64 bits: one native word. A *column*
+is a bit range of all words of a memory, with one write enable (both see `elaborated`).
 
 A *read* (`LoopRead`) is a value that the lines take from outside: a piece, a part of an input, or a
-column of a memory. Names in the code call it a *leaf*.
+column of a memory. Names in the code call a read a *leaf*, because it is a leaf of the tree of
+expressions: a value that no line of the loop computes.
 """
 
 from collections.abc import Callable
@@ -20,14 +24,18 @@ __all__ = ["LoopRead", "KernelText"]
 
 
 class LoopRead(NamedTuple):
-    """A value that a loop reads from the arena (see `session`) or from a memory.
+    """A value that a loop reads: a piece, a part of an input, or a column of a memory.
+
+    A piece is a part of a register or an output with at most 64 bits. A column is one bit range of
+    all words of a memory.
 
     Parameters
     ----------
     origin : str
         ``piece`` (a piece of the module itself), ``input`` (a part of an input) or ``memory``.
     number : int
-        Index of the piece, index of the input part, or cell of the memory.
+        Index of the piece in the module, index of the input part in `ModuleInstances.subs`, or cell
+        of the memory.
     part : int
         Index of the column, for a memory; otherwise 0.
     """
@@ -38,7 +46,10 @@ class LoopRead(NamedTuple):
 
 
 class KernelText(CppLines):
-    """C++ lines that compute pieces of one module, and the reads that they need.
+    """C++ lines that compute registers and outputs of one module, for one of its instances.
+
+    The lines compute *pieces*: parts of registers and outputs with at most 64 bits. Each value that
+    they need is either computed by another line or a *read*, a value from outside of the lines.
 
     Parameters
     ----------
@@ -49,7 +60,7 @@ class KernelText(CppLines):
     Attributes
     ----------
     leaves : dict of LoopRead to int
-        Width in bits of each read.
+        Read -> its width in bits.
     """
 
     def __init__(
@@ -63,7 +74,10 @@ class KernelText(CppLines):
     # Values of at most 64 bits.
 
     def value_of(self, nets: Nets) -> Word:
-        """Return the word that the bits `nets` form, 64 at most; adds the lines that compute it."""
+        """Return a C++ variable or a constant with the value of the bits `nets`, at most 64.
+
+        The lines that compute the value are added.
+        """
         assert len(nets) <= NATIVE_BITS
         at, parts = 0, []
         for run in adjacent_runs(nets):
@@ -72,9 +86,10 @@ class KernelText(CppLines):
         return self.concatenate(parts, len(nets))
 
     def add_read(self, leaf: LoopRead, width: int) -> str:
-        """Return the C++ variable that holds the value of a read; adds the read to `leaves`.
+        """Enter a value from outside in `leaves`, and return the C++ variable that holds it.
 
-        `leaf` is the read, and `width` the number of bits of its value.
+        `leaf` says which value is read, and `width` is its number of bits. The name of a variable
+        is, for example, ``piece_3_0`` for piece 3 of the module.
         """
         self.leaves.setdefault(leaf, width)
         return f"{leaf.origin}_{leaf.number}_{leaf.part}"
@@ -134,9 +149,10 @@ class KernelText(CppLines):
     # Memories.
 
     def memory_word(self, store: ModuleMemory, low: int, width: int, address: Nets) -> Word:
-        """Return `width` bits, from bit `low` on, of the word at an address of memory `store`.
+        """Return a C++ variable with bits ``low`` to ``low + width - 1`` of one word of a memory.
 
-        The result is 0 for an address past the end of the memory.
+        `store` is the memory, and `address` are the bits of the address. The value is 0 for an
+        address past the end of the memory.
         """
         where = there = self.value_of(address)
         inside: Word = 1
@@ -155,9 +171,10 @@ class KernelText(CppLines):
         return self.concatenate(words, width)
 
     def memory_cell(self, store: ModuleMemory, number: int, address: Word) -> str:
-        """Return the C++ expression of column `number` of the word at an address of a memory.
+        """Return the C++ expression for one column of one word of a memory.
 
-        `store` is the memory.
+        A column is a bit range of all words. `store` is the memory, `number` the index of the
+        column, and `address` a C++ variable or an integer.
         """
         leaf = LoopRead("memory", store.cell, number)
         self.leaves.setdefault(leaf, store.columns[number].width)
@@ -169,10 +186,11 @@ class KernelText(CppLines):
         )
 
     def next_value(self, number: int) -> Word:
-        """Add the lines for piece `number` of the module; return the word to store.
+        """Add the lines for the next value of a piece, and return the variable with this value.
 
-        The word is the value after the next clock edge for a register or the output register of a
-        memory, and the value in this cycle for a combinational piece.
+        A piece is a part of a register or an output; `number` is its index in the module. The next
+        value is the one after the next clock edge for a register or the output register of a
+        memory. For an output of combinational logic it is the value in this cycle.
         """
         module = self._module
         piece = module.pieces[number]
@@ -239,7 +257,7 @@ class KernelText(CppLines):
         return self.add_variable("(u32)(" + " | ".join(f"({text})" for text in found) + ")", 1)
 
     def _first_match(self, cell: nir.PriorityMatch) -> list[Word]:
-        """Return one bit for each input of the cell: 1 for the first input that is 1.
+        """Return the output bits of a priority cell: 1 for the first input that is 1, otherwise 0.
 
         All bits are 0 if the enable input of the cell is 0.
         """
@@ -293,14 +311,18 @@ class KernelText(CppLines):
         return literal(word, len(nets)) if isinstance(word, int) else word
 
     def _native_words(self, nets: Nets) -> list[NativeWord]:
-        """Return a value of any width, with the bits `nets`, as native words, the lowest first."""
+        """Return a value of any width as words of 64 bits at most, the lowest first.
+
+        `nets` are the bits of the value.
+        """
         parts = (nets[at : at + NATIVE_BITS] for at in range(0, len(nets), NATIVE_BITS))
         return [NativeWord(self._native_value(part), len(part)) for part in parts]
 
     def _compare_words(self, name: str, one: Nets, other: Nets) -> Word:
-        """Return 1 if a comparison of `one` with `other` holds: ``<``, ``>``, ``<=`` or ``>=``.
+        """Return a word of one bit: 1 if the comparison `name` of `one` with `other` holds.
 
-        In `name`, ``s`` stands before a signed operator and ``u`` before an unsigned one.
+        `name` is ``<``, ``>``, ``<=`` or ``>=``, preceded by ``s`` for signed and by ``u`` for
+        unsigned values: ``u<`` compares unsigned values.
         """
         if name[1] == ">":
             one, other = other, one
@@ -310,18 +332,20 @@ class KernelText(CppLines):
     def _shift_word(
         self, run: BitRun, value: Nets, amount: Nets, unit: int, beyond: int = 0
     ) -> Word:
-        """Return a value shifted by a variable amount: a barrel shifter, one stage per amount bit.
+        """Return bits of a value that is shifted by a variable amount.
+
+        The lines form a barrel shifter, with one stage for each bit of the amount.
 
         Parameters
         ----------
         run : BitRun
-            Requested bits of the result.
+            Bits of the result that are needed.
         value, amount : sequence of int
-            Bits of the value and of the shift amount.
+            Bits of the value and of the shift amount, as in `Nets`.
         unit : int
-            Bits per step of the amount; negative for a shift to the left.
+            Positions by which an amount of 1 shifts; negative for a shift to the left.
         beyond : int
-            The bit, 0 or a number as in `Nets`, that a shift to the right fills in from above.
+            The bit that a shift to the right fills in from above: 0, or the sign bit as in `Nets`.
         """
         width = len(value)
 
@@ -350,7 +374,7 @@ class KernelText(CppLines):
     def write_statements(self, store: ModuleMemory) -> list[str]:
         """Return the C++ statements that execute the write ports of memory `store`.
 
-        The statements set the variable ``any`` if they write a word.
+        The statements set the variable ``any`` to 1 if they write a word.
         """
         found = []
         for writer in store.writers:

@@ -1,10 +1,10 @@
 """Memory layout of all pieces: one word for all instances that always hold the same value.
 
 Many instances compute the same values, for example the control signals of all nodes. Such instances
-share a word, which is computed once. They are found like the equivalent states of an automaton:
-pieces start in one class if their initial values are equal, and a class is split until all of its
-members depend on members of the same classes. The words of a piece lie side by side in the order of
-instances, so that a loop over them reads adjacent words::
+share a word, which is computed once. They are found like the equivalent states of an automaton, for
+each *piece* (part of a register or an output): instances start in one class, and a class is split
+until the values of all of its members depend on members of the same classes. The words of a piece
+lie side by side in the order of instances, so that a loop over them reads adjacent words::
 
     piece 0   | class of nodes 0, 2, 4, 6 | class of nodes 1, 3 | node 5 | node 7 |   (slots 0..3)
     piece 1   | all nodes |                                                          (slot 0)
@@ -36,15 +36,18 @@ def _hash_values(values: np.ndarray) -> np.ndarray:
 
 
 class ArenaLayout:
-    """Addresses of the words of all pieces in the arena.
+    """Addresses of all simulated words in the arena, the byte array of all simulated values.
+
+    A piece is a part of a register or an output. Instances that always hold the same value of a
+    piece share one word; the words of a piece are adjacent, and the index of a word among them is
+    its *slot*.
 
     Attributes
     ----------
     slot : list of (ndarray of int, shape (instances,))
-        For each piece, the slot of each instance, that is, the index of its word among the words of
-        the piece.
+        For each piece, the slot of each instance.
     first : list of (ndarray of int, shape (words,))
-        For each piece, the first instance of each slot.
+        For each piece, the lowest instance that uses each slot.
     base, size : list of int
         For each piece, the byte offset of slot 0, and the bytes per word.
     end : int
@@ -63,9 +66,10 @@ class ArenaLayout:
         self._assign_addresses(self._refine_classes())
 
     def _refine_classes(self) -> list[np.ndarray]:
-        """Return the class of each instance, for each piece.
+        """Return, for each piece, a class number for each instance.
 
-        Instances with the same class hold equal values in every cycle.
+        A piece is a part of a register or an output. Instances with the same class number of a
+        piece hold equal values of it in every cycle.
         """
         classes = self._initial_classes()
         counts = [len(np.unique(each)) for each in classes]
@@ -96,9 +100,11 @@ class ArenaLayout:
         return classes
 
     def _initial_classes(self) -> list[np.ndarray]:
-        """Return the class of each instance before any split, for each piece.
+        """Return, for each piece, a class number for each instance, before classes are split.
 
-        Two instances are in one class if their initial values are equal.
+        Instances of a ROM are in one class if they have the same contents. Each instance is a class
+        of its own if the piece depends on a writable memory, or is a register with words of a
+        node's memory. All other instances of a module begin in one class.
         """
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
@@ -119,17 +125,20 @@ class ArenaLayout:
         return classes
 
     def reads_with_drivers(self, number: int) -> Iterable[tuple[set[int], LoopRead]]:
-        """Yield the reads of a piece, each with the pieces on which its value depends.
+        """Yield the values that a piece is computed from, each with the pieces that drive it.
 
-        Reads of memories are left out: a piece that reads a writable memory always has a word for
-        each instance.
+        A piece is a part of a register or an output; `number` is its piece number. Values that are
+        read from memories are left out. Why: a piece that reads a writable memory has a word for
+        each instance anyway.
 
         Yields
         ------
         drivers : set of int
-            Piece numbers, with -1 for a constant. For an input part, `number` itself is among them.
+            Numbers of the driving pieces, with -1 for a constant. For a part of an input, `number`
+            itself is among them, so that the piece is examined again after its instances have been
+            split.
         leaf : LoopRead
-            The read.
+            The value that is read.
         """
         member, _ = self.connections.pieces[number]
         for leaf in self.connections.next_value_lines(number).leaves:
@@ -147,18 +156,17 @@ class ArenaLayout:
     def _classes_of_read(
         self, member: ModuleInstances, leaf: LoopRead, classes: list[np.ndarray]
     ) -> np.ndarray:
-        """Return a number for each instance of a module, by the value that it reads.
-
-        Instances have equal numbers if their values are equal according to `classes`.
+        """Return a number for each instance of a module, equal if the instances read equal values.
 
         Parameters
         ----------
         member : ModuleInstances
             Module whose instances read the value.
         leaf : LoopRead
-            The value that the instances read.
+            The value: a piece of the module, or a part of an input.
         classes : list of ndarray
-            For each piece, the class of each instance so far.
+            For each piece, the class number of each instance so far. Instances with equal numbers
+            are taken to hold equal values.
         """
         if leaf.origin == "piece":
             return classes[member.first_piece + leaf.number].astype(np.uint64)
@@ -172,12 +180,12 @@ class ArenaLayout:
         return found
 
     def _assign_addresses(self, classes_of: list[np.ndarray]) -> None:
-        """Assign addresses in the arena, with one word for each class of each piece.
+        """Assign addresses in the arena: one word for each class of instances that share a value.
 
         Parameters
         ----------
         classes_of : list of ndarray
-            For each piece, the class of each instance.
+            For each piece (part of a register or an output), the class number of each instance.
         """
         for number, classes in enumerate(classes_of):
             _, first, found = np.unique(classes, return_index=True, return_inverse=True)
@@ -192,15 +200,20 @@ class ArenaLayout:
             self.end = -(-(self.end + size * len(order)) // 64) * 64
 
     def piece_words(self, arena: np.ndarray, number: int) -> np.ndarray:
-        """Return the words of piece `number`, one for each slot.
+        """Return the words of a piece, one for each group of instances that share a word.
 
-        The array shares its memory with the arena.
+        A piece is a part of a register or an output; `number` is its piece number. The result is a
+        view of `arena`: writes into it change the simulated values.
         """
         size, base = self.size[number], self.base[number]
         end = base + size * len(self.first[number])
         return arena[base:end].view(f"u{size}")
 
     def piece_addresses(self, number: int, instances: IntArray) -> IntArray:
-        """Return the byte offset in the arena of piece `number`, for each of some instances."""
+        """Return the byte offset in the arena of the word of a piece, for each of some instances.
+
+        The arena is the byte array of all simulated values. A piece is a part of a register or an
+        output; `number` is its piece number.
+        """
         found: IntArray = self.base[number] + self.size[number] * self.slot[number][instances]
         return found

@@ -1,8 +1,9 @@
 """The loops that compute all pieces of all instances: function texts, and the data for each loop.
 
-A function text depends on the module and on the classes of equal words. It does not depend on the
-number of instances or on their addresses; see `model`. A clock edge runs the loops in three
-groups::
+A *piece* is a part of a register or an output, with at most 64 bits. A loop is a call of a C++
+function with data such as addresses. The text of the function does not depend on the number of
+instances or on their addresses, so that it can be reused; see `model`. A clock edge runs the loops
+in three groups::
 
     loops[0 : combinational]            combinational pieces and gather loops, in dependency order
     loops[combinational : registered]   next values of registers
@@ -31,22 +32,25 @@ __all__ = ["Loops"]
 
 
 class Loops:
-    """The loops of a netlist.
+    """The loops of a netlist, which together compute all values of one clock edge.
+
+    Each loop is one call of a C++ function, which computes registers or outputs of a module, copies
+    words, or writes a memory, for many instances.
 
     Attributes
     ----------
     loops : list of Loop
-        All loops, in the three groups of the module docstring.
+        Loops in the order of execution: first combinational values, then registers, then memories.
     combinational, registered : int
         Index in `loops` of the first loop that computes registers, and of the first loop that
         writes a memory.
     functions : list of str
-        Text of each different function.
+        Text of each different C++ function.
 
     Raises
     ------
     WorkFailed
-        If a combinational piece depends on itself.
+        If a combinational value depends on itself.
     """
 
     def __init__(self, layout: ArenaLayout) -> None:
@@ -79,11 +83,11 @@ class Loops:
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of the arena, with padding for 64-bit reads at its end."""
+        """Bytes of the array of all simulated values, with padding for 64-bit reads at its end."""
         return self._reads.end + 64
 
     def initial_arena(self) -> np.ndarray:
-        """Return the initial arena: all pieces after reset, and all constants."""
+        """Return the byte array of all simulated values, as it is after a reset."""
         arena = np.zeros(self.arena_bytes, np.uint8)
         for number in range(len(self._connections.pieces)):
             self.layout.piece_words(arena, number)[:] = self._connections.piece_at(number).init
@@ -92,22 +96,22 @@ class Loops:
         return arena
 
     def _loops_by_level(self, waiting: list[int]) -> Iterable[tuple[np.ndarray, list[int]]]:
-        """Yield the combinational loops in an order in which each can be computed.
+        """Yield the loops for combinational outputs, each after the loops whose results it reads.
 
-        The order is by levels. The level of a word is above the levels of all combinational words
-        that it reads.
+        The order is by *levels*. The level of a word is above the levels of all combinational words
+        that the word depends on.
 
         Parameters
         ----------
         waiting : list of int
-            Numbers of all combinational pieces.
+            Piece numbers of all combinational pieces (parts of outputs of combinational logic).
 
         Yields
         ------
         rows : ndarray of int
             Instances for which the loop computes the pieces.
         numbers : list of int
-            Numbers of the pieces.
+            Piece numbers of the pieces.
         """
         levels = {number: np.zeros(len(self.layout.first[number]), int) for number in waiting}
         changed = True
@@ -131,10 +135,20 @@ class Loops:
                         yield self.layout.first[number][adjacent], [number]
 
     def _levels_of_piece(self, number: int, levels: dict[int, IntArray]) -> IntArray:
-        """Return the level of each word of a combinational piece, given the levels so far.
+        """Return the level of each word of a combinational piece; the loops run in order of levels.
 
-        `number` is the piece number. The level of a word is above the levels of all combinational
-        words that it reads.
+        Parameters
+        ----------
+        number : int
+            Piece number. A combinational piece is a part of an output of combinational logic.
+        levels : dict of int to ndarray
+            Piece number -> levels of its words so far.
+
+        Returns
+        -------
+        ndarray of int, shape (words,)
+            One more than the highest level of the combinational words that this word depends on; 0
+            if there are none.
         """
         member, rows = self._connections.pieces[number][0], self.layout.first[number]
         found = np.zeros(len(rows), int)
@@ -149,7 +163,11 @@ class Loops:
         return found
 
     def _make_loop(self, numbers: list[int], rows: np.ndarray) -> Loop:
-        """Return the loop that computes the pieces `numbers` for the instances in `rows`."""
+        """Return the loop that computes some pieces for the instances in `rows`.
+
+        `numbers` are the piece numbers. The pieces, parts of registers or outputs, are in one
+        module.
+        """
         member = self._connections.pieces[numbers[0]][0]
         text, frame, ends = self._connections.make_kernel_text(member), LoopHead(), []
         for number in numbers:
@@ -168,9 +186,10 @@ class Loops:
         return Loop(function, len(rows), spans, reads, frame.data)
 
     def _start_offset(self, number: int, rows: np.ndarray) -> int:
-        """Return the byte offset of the first word that a loop over instances `rows` computes.
+        """Return the byte offset in the arena of the first word that a loop writes.
 
-        `number` is the piece number of the words.
+        The loop computes the piece `number`, a part of a register or an output, for the instances
+        in `rows`. Their words must be adjacent.
         """
         slots = self.layout.slot[number][rows]
         assert (np.diff(slots) == 1).all(), "slots must be adjacent"
@@ -179,10 +198,20 @@ class Loops:
     def _rom_row(
         self, member: ModuleInstances, k: int, rows: IntArray, text: KernelText, frame: LoopHead
     ) -> str:
-        """Return the C++ expression for the next value of piece k of a ROM: its addressed word.
+        """Return the C++ expression for a part of the word that a ROM outputs after the clock edge.
 
-        `member` has the ROM instances, and `text` collects the lines of the loop. The contents of
-        the ROMs of all instances in `rows` are declared in `frame`, the head of the loop.
+        Parameters
+        ----------
+        member : ModuleInstances
+            Module of the ROMs, with their contents.
+        k : int
+            Index of the piece, that is, of the part of the word.
+        rows : ndarray of int
+            ROM instances that the loop is over.
+        text : KernelText
+            Lines of the loop, to which the computation of the address is added.
+        frame : LoopHead
+            Head of the loop, in which the contents of the ROMs are declared.
         """
         assert member.roms is not None
         piece = member.module.pieces[k]
@@ -203,7 +232,7 @@ class Loops:
     def _write_loop(self, member: ModuleInstances, store: ModuleMemory) -> Loop:
         """Return the loop that executes the write ports of memory `store`, in all instances.
 
-        `member` is the module of the memory, with its instances.
+        `member` is the module that has the memory, with its instances.
         """
         text, frame, rows = (
             self._connections.make_kernel_text(member),
@@ -221,19 +250,22 @@ class Loops:
     def _add_reads(
         self, member: ModuleInstances, text: KernelText, rows: IntArray, frame: LoopHead
     ) -> set[int]:
-        """Write the declarations of all reads of a text into `frame`, the head of its loop.
+        """Add the declarations of all values that a loop reads to `frame`, the head of the loop.
 
         Parameters
         ----------
         member : ModuleInstances
-            Module of the text.
+            Module whose values the loop computes.
+        text : KernelText
+            Lines of the loop, with the values that they read.
         rows : ndarray of int
             Instances that the loop is over.
 
         Returns
         -------
         set of int
-            Numbers of the spans and memories that the loop reads, as in `Loop.reads`.
+            Numbers of the spans (adjacent words) and memories that the loop reads, as in
+            `Loop.reads`.
         """
         reads: set[int] = set()
         loads = []

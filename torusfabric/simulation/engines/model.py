@@ -29,14 +29,20 @@ FEW_INSTANCES = 16
 
 
 class Model(NamedTuple):
-    """A built model.
+    """A built model of a netlist, ready for a `Session`.
 
     Parameters
     ----------
     library : path
-        Shared library that executes tasks.
+        Shared library that executes tasks, which are requests to simulate clock edges.
     loops : path
-        Shared library with the loop functions.
+        Shared library with the loop functions of the netlist.
+    connections : Connections
+        The instances, and the origin of each of their input bits.
+    layout : ArenaLayout
+        Addresses of all registers and outputs in the arena, the byte array of all simulated values.
+    stepped : Loops
+        The loops that compute the values.
     """
 
     library: Path
@@ -50,7 +56,7 @@ class Model(NamedTuple):
 def build_model(
     netlist: Netlist, *, word: int, node_cycles: float, source: Path = SOURCE_FOLDER / "model.cc"
 ) -> Model:
-    """Build the model of a netlist.
+    """Build the compiled model of a netlist: two shared libraries, and tables for them.
 
     Parameters
     ----------
@@ -60,7 +66,8 @@ def build_model(
         Approximate number of nodes times number of cycles to simulate. A small number selects a
         lower optimization level of the C++ compiler.
     source : path
-        C++ file of the task library. A replacement includes ``model.cc`` and adds functions.
+        C++ file of the library that executes requests to simulate clock edges. A replacement
+        includes ``model.cc`` and adds functions.
 
     Raises
     ------
@@ -93,9 +100,14 @@ def build_model(
 
 
 def _compile_library(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """Compile a shared library from the texts `sources`, or take it from the cache.
+    """Compile a shared library, or take it from the cache.
 
-    `sources` has the text of each file by name, `flags` the options of the compiler.
+    Parameters
+    ----------
+    sources : dict of str to str
+        File name -> text of the file.
+    flags : tuple of str
+        Options of the compiler.
     """
     included = {"model.h", "crew.h", "model.cc"} - sources.keys()
     return cxx.compile_and_link(

@@ -29,14 +29,17 @@ VARIABLE_NAME = re.compile(
 
 
 class Span(NamedTuple):
-    """Adjacent words of the arena that a loop computes: one word of a piece for each instance.
+    """Adjacent words of the arena that one loop computes, one word for each instance.
+
+    The arena is the byte array of all simulated values. The words belong to one *piece*, a part of
+    a register or an output, or are copies that a gather loop has put side by side.
 
     Parameters
     ----------
     number : int
-        Number of the piece; gathered words have numbers beyond those of all pieces.
+        Number of the piece; copied words have numbers beyond those of all pieces.
     start, size : int
-        Byte offset of the first word, and bytes per word.
+        Byte offset of the first word in the arena, and bytes per word.
     """
 
     number: int
@@ -46,7 +49,12 @@ class Span(NamedTuple):
 
 @dataclass
 class Loop:
-    """A unit of execution: a loop that computes pieces, gathers words, or writes a memory.
+    """One loop over instances of a module: the call of a C++ function with its data.
+
+    The loop does one of three things. It computes *pieces* (parts of registers or outputs, one word
+    for each instance). Or it *gathers* words: it copies scattered words of the arena side by side
+    for other loops. Or it executes the write ports of a memory. The arena is the byte array of all
+    simulated values.
 
     Parameters
     ----------
@@ -55,14 +63,14 @@ class Loop:
     count : int
         Number of instances.
     spans : list of Span
-        Words that the loop computes; none for a loop that writes a memory.
+        Words that the loop computes, one span for each piece; none for a loop that writes a memory.
     reads : set of int
         Numbers of the spans that the loop reads; memory k has the number ``-1 - k``.
     data : list
-        Values for the declarations of the function, see `LoopHead`: byte offsets in the arena,
-        arrays of numbers, or ``("memory", number)`` for a column of a memory.
+        Values to which the function refers by index: byte offsets in the arena, arrays of numbers,
+        or ``("memory", number)`` for one bit range of all words of a memory.
     memory : int
-        Number of the written memory; -1 for none.
+        Number of the memory that the loop writes; -1 for none.
     """
 
     function: int
@@ -74,17 +82,18 @@ class Loop:
 
 
 class LoopHead:
-    """The declarations at the head of a loop function, and the data that they refer to.
+    """The declarations at the head of the C++ function of a loop, and the data they refer to.
 
-    Why: the function text holds only indices into the data, so that it is the same for any number
-    of instances.
+    Why: the text of the function contains only indices into the data, and no addresses. Fabrics of
+    any size can therefore share the compiled function.
 
     Attributes
     ----------
     heads : list of str
         Declarations in C++.
     data : list
-        Values of the data, as in `Loop`.
+        Value for each index: a byte offset in the arena (the array of all simulated values), an
+        array of numbers, or a memory; see `Loop`.
     """
 
     def __init__(self) -> None:
@@ -92,18 +101,27 @@ class LoopHead:
         self.data: list[Any] = []
 
     def declare(self, declaration: str, value: Any) -> None:
-        """Add a C++ declaration; ``$`` in it stands for the entry of ``T`` that holds `value`.
+        """Add a C++ declaration that uses `value`, which is appended to the data of the loop.
 
-        ``T`` is the array `data` in C++.
+        In C++, the data are the array ``T``. A ``$`` in `declaration` becomes the array entry with
+        `value`, such as ``T[2]``.
         """
         self.heads.append(declaration.replace("$", f"T[{len(self.data)}]"))
         self.data.append(value)
 
     def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a C++ pointer to the data `value`, or to the byte offset `value` from `base`.
+        """Declare a C++ pointer to an array of numbers, or to words of the arena.
 
-        `kind` is the C++ type of the words, such as ``const u32``, and `name` the name of the
-        pointer.
+        Parameters
+        ----------
+        kind : str
+            C++ type of the words, such as ``const u32``.
+        name : str
+            Name of the pointer.
+        value : array, int or tuple
+            The array; or a byte offset from `base`; or ``("memory", number)``.
+        base : str
+            Start of an addition in C++, such as ``now +``; empty for an array or a memory.
         """
         self.declare(f"{kind} *__restrict {name} = ({kind} *)({base}$);", value)
 
@@ -133,21 +151,26 @@ class LoopHead:
 
 
 class ReadDeclarations:
-    """The declarations of reads, the gather loops, and the constants of a model.
+    """The C++ declarations of the words that loops read, and the gather loops of a model.
+
+    A gather loop copies scattered words side by side before another loop reads them. The *arena* is
+    the byte array of all simulated values.
 
     Parameters
     ----------
+    layout : ArenaLayout
+        Addresses of registers and outputs in the arena.
     loops : list of Loop
         List to which gather loops are appended, each before the loops that read its words.
 
     Attributes
     ----------
     functions : list of str
-        Text of each different function.
+        Text of each different C++ function.
     end : int
-        Bytes of the arena so far: pieces, constants, and gathered words.
+        Bytes of the arena so far: registers and outputs, constants, and copied words.
     constants : dict of (int, int) to int
-        Byte offset of each constant, by its value and its bytes.
+        (value, bytes per word) of a constant -> its byte offset in the arena.
     """
 
     def __init__(self, layout: ArenaLayout, loops: list[Loop]) -> None:
@@ -159,9 +182,10 @@ class ReadDeclarations:
         self._gathered: dict[tuple[Any, ...], Span] = {}
 
     def function_index(self, text: str) -> int:
-        """Return the index of a function; functions that differ only in names share an index.
+        """Return the index in `functions` of a C++ function, which is added if it is new.
 
-        `text` is the C++ text of the function.
+        `text` is the text of the function. Functions whose texts differ only in the names of
+        variables share an index.
         """
         names: dict[str, str] = {}
         text = VARIABLE_NAME.sub(lambda found: names.setdefault(found[0], f"n{len(names)}"), text)
@@ -171,9 +195,9 @@ class ReadDeclarations:
         return self._functions[text]
 
     def _constant_offset(self, value: int, size: int) -> int:
-        """Return the byte offset of a constant of `size` bytes; a new one is added to the arena.
+        """Return the byte offset in the arena of the constant `value`, which is added if it is new.
 
-        `value` is the constant.
+        The word of the constant has `size` bytes.
         """
         key = value, size
         if key not in self.constants:
@@ -183,7 +207,10 @@ class ReadDeclarations:
         return self.constants[key]
 
     def declare_read(self, name: str, sub: InputPart, frame: LoopHead) -> tuple[str, set[int]]:
-        """Declare a read, through a gather loop if its words are scattered.
+        """Declare a value that a loop reads, one word for each instance of the loop.
+
+        If the words are scattered in the arena (the byte array of all simulated values), a gather
+        loop is added, which copies them side by side; the loop then reads the copies.
 
         Parameters
         ----------
@@ -197,8 +224,9 @@ class ReadDeclarations:
         Returns
         -------
         tuple of (str, set of int)
-            The statement inside the loop (empty if all instances read one word), and the numbers of
-            the spans that it reads.
+            The C++ statement inside the loop that sets the variable (empty if all instances read
+            the same word, because the declaration then sets it), and the numbers of the spans that
+            it reads.
         """
         _, width, source, instance, shift, value = sub
         numbers = {*np.unique(source).tolist()}
@@ -230,16 +258,18 @@ class ReadDeclarations:
     def _add_gather_loop(
         self, at: IntArray, shift: IntArray, form: tuple[int, int, int], behind: set[int]
     ) -> Span:
-        """Return the span with the results of a gather loop; add the loop if there is none yet.
+        """Return the span with the copies that a gather loop makes of scattered words.
+
+        The loop is added, unless an earlier call has added one for the same words.
 
         Parameters
         ----------
         at, shift : ndarray of int, shape (instances,)
-            Byte offset of each word, and the lowest bit within it.
+            Byte offset in the arena of each word to copy, and the lowest bit to copy from it.
         form : tuple of (int, int, int)
-            Number of gathered bits, bits per source word, and bytes per source word.
+            Number of bits to copy from each word, bits per word, and bytes per word.
         behind : set of int
-            Numbers of the spans that hold the source words.
+            Numbers of the spans that hold the words to copy.
         """
         width, of, size = form
         key = at.tobytes(), shift.tobytes(), form
@@ -265,5 +295,13 @@ class ReadDeclarations:
 
 
 def _bit_suffix(low: int, width: int, of: int) -> str:
-    """Return a C++ suffix to a word of `of` bits that selects `width` bits, from bit `low` on."""
+    """Return the C++ text that, behind a word, selects bits ``low`` to ``low + width - 1`` of it.
+
+    The word has `of` bits.
+
+    Examples
+    --------
+    >>> _bit_suffix(8, 4, 32), _bit_suffix(0, 32, 32)
+    (' >> 8 & 0xfull', '')
+    """
     return (f" >> {low}" if low else "") + (f" & {mask(width):#x}ull" if low + width < of else "")

@@ -1,10 +1,12 @@
 """A session: the state of a compiled model after reset, and the calls that simulate clock edges.
 
-The state is the *arena*, a byte array with all pieces, and the columns of all memories. The C++
-library in ``model.cc`` works on both. The value of a net of the fabric, such as an input or output,
-is passed as an array of 32-bit chunks, the lowest first. A *tap* makes the library copy bits
-between the arena and such an array in every cycle: from the array for an input, into it for other
-nets.
+The state is the *arena*, a byte array with all registers and outputs of modules, and the columns of
+all memories. (A *piece* is a part of a register or an output, with at most 64 bits; a *column* is
+the same bit range of all words of a memory.) The C++ library in ``model.cc`` works on both.
+
+The value of a net of the fabric, such as an input or output, is passed as an array of 32-bit
+chunks, the lowest first. A *tap* makes the library copy bits between the arena and such an array in
+every cycle: from the array for an input, into it for other nets.
 """
 
 from __future__ import annotations
@@ -90,23 +92,25 @@ ARGUMENTS = {
 
 
 class Session:
-    """A running model.
+    """A running model: the state of all registers and memories, and calls that simulate edges.
 
     Parameters
     ----------
     vcd : file or None
         File for the waveforms.
     threads : int, optional
-        See `CompiledEngine`.
+        Threads of the simulation, see `CompiledEngine`.
 
     Attributes
     ----------
     inputs : dict of str to ndarray of uint32
-        Values of the external inputs, in chunks of 32 bits.
+        External input -> its value in chunks of 32 bits, the lowest first.
     memories : list of ndarray, shape (depth, instances)
-        Columns of all memories; a column that nothing writes has shape (depth, 1).
+        Words of all memories, as *columns*: an array has the same bit range of all words of one
+        memory. If nothing writes the memory, all instances share the words, and the shape is
+        (depth, 1).
     now, next : ndarray of uint8
-        Arena before and after a clock edge.
+        The *arena*, the byte array of all simulated values, before and after a clock edge.
     """
 
     def __init__(
@@ -149,10 +153,11 @@ class Session:
             self._recorder.flush_or_raise()
 
     def _memory_column(self, number: int) -> np.ndarray:
-        """Return the words of a memory after reset, shape (depth, instances).
+        """Return one column of a memory after reset: ndarray, shape (depth, instances).
 
-        `number` is the index of the memory in `Connections.memories`. Instances without a write
-        port share one column.
+        A column is the same bit range of all words; `number` is its index in
+        `Connections.memories`. If the memory has no write port, all instances share the words, and
+        the shape is (depth, 1).
         """
         member, store, k = self.model.connections.memories[number]
         column = store.columns[k]
@@ -228,10 +233,10 @@ class Session:
         return self.keep_alive(np.array(numbers, np.uint64))
 
     def _loop_data(self, loop: Loop) -> int:
-        """Return the address of `Loop.data` as an array of 64-bit numbers for the C++ library.
+        """Return the address of the data of `loop`, as an array of 64-bit numbers for C++.
 
-        An entry of the data of `loop` that is an array itself is replaced by the address of that
-        array.
+        Byte offsets stay as they are. In place of an array of numbers, or of a memory, stands its
+        address.
         """
         found = []
         for each in loop.data:
@@ -244,20 +249,23 @@ class Session:
         return self._keep_numbers(found)
 
     def _net_parts(self, net: str) -> Iterator[tuple[int | None, int, int, int, int]]:
-        """Yield the parts of a net, each driven by one piece of one instance.
+        """Yield the bit ranges of a net, each driven by one piece of one instance.
+
+        A piece is a part of a register or an output with at most 64 bits. The lowest bits come
+        first.
 
         Yields
         ------
         source : int or None
             Number of the driving piece; None for a constant.
         shift : int
-            Lowest bit of the part within the piece; the value, for a constant.
+            Lowest bit of the range within the piece; for a constant, the value.
         bits : int
             Number of bits.
         at : int
-            Lowest bit of the part within the net.
+            Lowest bit of the range within the net.
         instance : int
-            Row of the driving instance.
+            Number of the driving instance within its module.
         """
         connections, at = self.model.connections, 0
         for driver, low, size, instance in connections.find_drivers(
@@ -276,9 +284,10 @@ class Session:
         return -(-self._widths[net] // 32)
 
     def _add_taps(self, net: str) -> None:
-        """Add the taps that copy the bits of a net from the arena into the array of the net.
+        """Make the C++ library copy the value of a net into its array, in every cycle.
 
-        Constant bits need no tap, and are written into the array here once.
+        Each copied bit range is one *tap*, a tuple of numbers in `_taps`. Constant bits need no
+        tap: they are written into the array here once.
         """
         layout, value = self.model.layout, self._values[net]
         for source, shift, bits, at, instance in self._net_parts(net):
@@ -298,19 +307,25 @@ class Session:
         return int(array.ctypes.data)
 
     def _pass_taps(self) -> None:
-        """Pass to the library all taps that were added since the last call of this method."""
+        """Pass all taps that were added since the last call of this method to the C++ library.
+
+        A tap makes the library copy bits of a net into the array of the net in every cycle.
+        """
         self.library.model_watch(self.handle, self._keep_numbers(self._taps), len(self._taps))
         self._taps = []
 
     def set_choices(self, job: Job) -> None:
-        """Set the choices of mode, length, root and operator for the following runs, from `job`."""
+        """Set the inputs for mode, length, root and operator to the choices of `job`.
+
+        They hold for all following runs.
+        """
         for name, value in job.inputs.items():
             self.inputs[name][0] = value
 
     def simulate_edges(
         self, edges: EdgeRequest, name: str = "model_play", *models: Any
     ) -> EdgeResult:
-        """Simulate the requested clock edges.
+        """Simulate the requested clock edges, and return the requested output values.
 
         Parameters
         ----------

@@ -59,11 +59,11 @@ def check_wave_file(wave: str | Path | None) -> None:
 
 @contextlib.contextmanager
 def open_wave_file(wave: str | Path | None, fabric: Fabric, scope: str) -> Iterator[str | None]:
-    """Provide a temporary VCD file, which becomes the waveform file at the end.
+    """Context manager: provide a temporary VCD file, which becomes the waveform file at the end.
 
-    A GTKWave save file is written beside it, with the ending ``.gtkw``, unless the user has saved
-    another one there. If a run does not finish (`WorkFailed`), the waveforms are kept, because they
-    show why. Any other failure leaves no file.
+    The engine writes the file in the ``with`` block. A GTKWave save file is written beside it, with
+    the ending ``.gtkw``, unless the user has saved another one there. If a run does not finish
+    (`WorkFailed`), the waveforms are kept, because they show why. Any other failure leaves no file.
 
     Parameters
     ----------
@@ -111,18 +111,19 @@ def open_wave_file(wave: str | Path | None, fabric: Fabric, scope: str) -> Itera
 
 
 class WaveRecorder:
-    """Writer of a VCD file with the wave lines of a fabric, edge by edge.
+    """Writer of a VCD file, edge by edge, for the compiled engine.
 
     Parameters
     ----------
     lines : sequence of WaveLine
-        Signals to write.
+        Signals to write, each a bit range of a net.
     values : ndarray of uint32
-        Values of all nets, side by side, in chunks of 32 bits; the session updates them in place.
+        Values of all nets, one net after another, in chunks of 32 bits; the session updates them in
+        place.
     first : dict of str to int
-        Index of the first chunk of each net, the reset included.
+        Net -> index of its first chunk in `values`.
     reset : str
-        Net of the reset.
+        Net of the reset, which is a key of `first`, too.
     """
 
     def __init__(
@@ -156,7 +157,9 @@ class WaveRecorder:
         self._failure: BaseException | None = None
 
     def record_edge(self, clocks: int, high: int) -> int:
-        """Record the values of all signals before or after a clock edge.
+        """Write the values that have changed since the last call into the VCD file.
+
+        It is called twice for each clock edge: before the edge and after it.
 
         Parameters
         ----------

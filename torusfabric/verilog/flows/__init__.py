@@ -26,7 +26,7 @@ PERIOD = "4.000"
 
 
 class Flow(Choice):
-    """A vendor's tools."""
+    """A vendor's tools, for which project files are written."""
 
     VIVADO = "vivado"
     QUARTUS = "quartus"
@@ -35,7 +35,7 @@ class Flow(Choice):
 def flow_files(
     flow: Flow, fabric: Fabric, manifest: Mapping[str, Any], title: str
 ) -> dict[str, str]:
-    """Return the texts of all files of a flow by name.
+    """Return the files for the tools of a vendor: name -> text.
 
     Parameters
     ----------

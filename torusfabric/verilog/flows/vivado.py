@@ -213,7 +213,10 @@ def _reset_of(clock: str, ports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _interfaces_of(clock: str, ports: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the AXI interfaces of a clock, by the names that Vivado infers from ports."""
+    """Return the names of the AXI interfaces whose signals change with a clock.
+
+    Vivado infers these names from the ports.
+    """
     return [*dict.fromkeys(
         name.rpartition("_")[0]
         for name, port in ports.items()

@@ -25,10 +25,11 @@ __all__ = ["DirectRuns"]
 
 
 class DirectRuns(Runs):
-    """Proof of runs of a core whose nodes inject and receive words in fixed cycles.
+    """Proof of whole runs of a core without memories, whose nodes send and receive in fixed cycles.
 
-    An input carries an injected word in one cycle only, and is unknown in all others. So a core
-    that samples the word earlier or later is refuted.
+    To *inject* a word is to drive it at the input of a node. An input has an injected word in one
+    cycle only, and is unknown in all others. So a core that samples the word earlier or later is
+    refuted.
     """
 
     def __init__(self, fabric: Fabric, access: NodeAccess) -> None:
@@ -80,28 +81,32 @@ class DirectRuns(Runs):
         return cover_runs(left, len(runs))
 
     def _flit_in_cycle(self, cycle: int, first: int, *, every: int) -> int | None:
-        """Return the number of the flit to which a cycle belongs, or None if there is no such flit.
+        """Return the number of the flit that nodes send, or receive, in a cycle; None for no flit.
 
-        Flit k has `every` cycles in a row, and the first of these is ``first + k * steps``.
+        Flit k belongs to `every` consecutive cycles from cycle ``first + k * steps`` on, where
+        ``steps`` is the number of steps of the schedule.
         """
         flit, rest = divmod(cycle - first, self._steps)
         return flit if 0 <= flit < self._flits and rest < every else None
 
     def _word_index(self, part: int, chunk: int, flit: int) -> int | None:
-        """Return the index of a word among the words of a node; None for a padding flit.
+        """Return the index of a flit among the words of a node; None for a flit of padding.
 
-        The last chunk of a part may be shorter than the others, and is then padded.
+        `part` is the number of the message, `chunk` that of its chunk, and `flit` that of the flit
+        in the chunk.
+
+        The last chunk of a message may be shorter than the others, and is then padded.
         """
         length = self._layout.part_flits(self.program.flits)
         word = chunk * self._flits + flit
         return part * length + word if word < length else None
 
     def _injected_values(self, run: Run, cycle: int) -> dict[str, IntArray]:
-        """Return the values of the nets `inject_<node>` in a cycle.
+        """Return the words that nodes send in a cycle, as values of the nets ``inject_<node>``.
 
-        The value of a net consists of a word for each chunk. The result is empty in cycles without
-        an injected flit: the nets are then unknown. `run` is the run under way, and `cycle` counts
-        from its start.
+        The value of a net consists of a word for each chunk. In cycles without a flit the result is
+        empty, and the nets are unknown. `run` is the run under way, and `cycle` counts from its
+        start.
         """
         flit = self._flit_in_cycle(cycle, self._injects, every=1)
         if flit is None:
@@ -119,11 +124,11 @@ class DirectRuns(Runs):
         return given
 
     def _check_cycle(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Check `tx_address`, `rx_enable` and `rx_address`, and enter arriving words into `found`.
+        """Check the cycle counters among the outputs of a core, and store the words that arrive.
 
-        The address map says which block arrives at each in-port in each step. `run` is the run
-        under way, and `cycle` counts from its start. `found` has the received words, one row for
-        each node.
+        The address map says which block arrives at each in-port in each step. The counters are
+        `tx_address`, `rx_enable` and `rx_address`. `run` is the run under way, and `cycle` counts
+        from its start. The words are stored in `found`, one row for each node.
         """
         shown = self._flit_in_cycle(cycle, self._shows, every=self._steps)
         if shown is not None:

@@ -41,7 +41,7 @@ NODE_PORTS = (
 
 
 def node_port_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires between the memory ports of the top and the nodes.
+    """Yield the wires between the memory ports of the top and the nodes, found and expected.
 
     Each wire is (instance, pin, found bits, expected bits). The found bits are those of `text`, the
     emitted Verilog, read as gates.
@@ -55,10 +55,10 @@ def node_port_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 class NodePortAccess(NodeAccess):
-    """Accesses through a memory port at each node.
+    """The reads and writes of node memories through memory ports, in the proof of whole runs.
 
-    Memories and addresses come from the address map that is written for the user, so the proof
-    covers this file, too.
+    Memories and addresses come from the address map, the file that is written for the user. So the
+    proof covers this file, too.
     """
 
     def __init__(self, fabric: Fabric, machine: SymbolicMachine) -> None:
@@ -72,10 +72,11 @@ class NodePortAccess(NodeAccess):
                 if name.startswith("write_enable_")}  # fmt: skip
 
     def _word_locations(self, run: Run, *, sent: bool) -> Locations:
-        """Return the locations of the words to send, or of the received words, by the address map.
+        """Return memory and address of each word to send, or of each received word.
 
-        The map has the first address of each block. Words of a block are consecutive. `run` chooses
-        the form and the length of the messages. `sent` is True for the words to send.
+        They follow from the address map, a file with the memory and first address of each block.
+        Words of a block are consecutive. `run` chooses the form and the length of the messages.
+        `sent` is True for the words to send.
         """
         listed = self._map["sent" if sent else "received"]
         layout = self.program.part(run.form_number(self.program)).layout
@@ -88,7 +89,7 @@ class NodePortAccess(NodeAccess):
         return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that write the messages of some runs."""
+        """Return the steps, one for each cycle, that write the messages of some runs."""
         memory, address = self.locate_beats(
             runs, partial(self._word_locations, sent=True), ends_at_once=True
         )
@@ -98,6 +99,6 @@ class NodePortAccess(NodeAccess):
                      otherwise={"write_enable": 0})  # fmt: skip
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that read the received words of some runs."""
+        """Return the steps, one for each cycle, that read the received words of some runs."""
         memory, address = self.locate_beats(runs, partial(self._word_locations, sent=False))
         return AccessSteps(len(address), {"read_bank": memory, "read_address": address})

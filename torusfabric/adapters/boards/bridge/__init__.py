@@ -29,9 +29,9 @@ __all__ = ["choose_fabrics", "connect", "fit_board", "link_fabrics", "place_fabr
 
 
 def fit_board(board: Board, choices: Mapping[str, Any]) -> Board:
-    """Return the board with the clock of the fabric set to the frequency that its links need.
+    """Return a board whose fabric has the clock frequency that the links between boards need.
 
-    Links on transceivers need a fixed frequency. With other links the board is unchanged.
+    Links on transceivers need a fixed frequency. With other links `board` is returned unchanged.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
 def choose_fabrics(
     system: BoardSystem, choices: Mapping[str, Any], *, built: bool = False
 ) -> Block | list[Block]:
-    """Return the block chosen with ``--block``, or all blocks with links between them.
+    """Return the block (fabric of one board) chosen with ``--block``, or all linked blocks.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def choose_fabrics(
     choices : mapping
         Choices of the command, by option name.
     built : bool
-        True if the choices are those with which a bitstream was built. A block with links on pins
-        then stands for all boards, because it runs only together with the others.
+        True if the choices are those with which a bitstream was built. If they have a block with
+        links on pins, the result is all blocks, because the block runs only with the others.
     """
     if choices["block"] is not None and not (built and choices["phy"]):
         return place_fabric(system, choices)
@@ -114,12 +114,12 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Connect to the fabric on several boards, by the open bridge of each board.
+    """Return the fabric on several boards, as an object that runs jobs over an open bridge to each.
 
     Parameters
     ----------
     fabrics : sequence of Block
-        Expected block of each board.
+        Expected fabric of each board.
     accesses : sequence of BusAccess
         Open bridge to each board, in the same order.
     """

@@ -33,7 +33,7 @@ class ConnectedBoards:
     Parameters
     ----------
     blocks : sequence of Block
-        Expected block of each board, with links to the other boards.
+        Expected fabric of each board (a block of the whole), with links to the other boards.
     accesses : sequence of BusAccess
         Open bridge to each board, in the order of the blocks.
 
@@ -98,6 +98,8 @@ class ConnectedBoards:
 
         Examples
         --------
+        A fabric on two boards, built for an all-gather, runs an all-to-all.
+
         >>> import torusfabric as tf
         >>> boards = tf.connect("sim:2 allgather --boards 2 --width 8 --max-flits 1 --tables ram")
         >>> boards.load(tf.image(boards.fabric, "alltoall"))
@@ -138,6 +140,8 @@ class ConnectedBoards:
 
         Examples
         --------
+        Four nodes receive four messages of two words, and both boards count the same cycles.
+
         >>> import torusfabric as tf
         >>> boards = tf.connect("sim:4 allgather --boards 2 --width 8")
         >>> report = boards.run([tf.Job(length=2)])
@@ -153,18 +157,19 @@ class ConnectedBoards:
         Parameters
         ----------
         words : array_like
-            Words that each node of the torus sends; see `ConnectedBoard.carry`.
+            Words that the nodes of the whole torus send, shape (nodes, words).
         job : Job, optional
-            Choices of the run.
+            Choices of the run (mode, length, root, operator). By default the length follows from
+            the number of words.
         """
         job, own = job_for_words(self.fabric, np.asarray(words), job or Job())
         report = run_jobs(self.system, self._execute, [job], messages=own)
         return self._words, report
 
     def _execute(self, messages: Messages, job: Job) -> RunOutcome:
-        """Start all boards, one after another, and wait until all are done.
+        """Write the messages of all nodes, start all boards in turn, and read the results.
 
-        `messages` has the message of each node, and `job` the choices of the run.
+        `messages` has the message of each node of the torus, and `job` the choices of the run.
         """
         engines = [board.engine for board in self.boards]
         sent = as_words(self.fabric, messages)

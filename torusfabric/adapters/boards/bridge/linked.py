@@ -40,9 +40,10 @@ class CableSignals:
         self._wires: dict[tuple[int, int], Signal] = {}
 
     def wire_signal(self, board: int, number: int, bits: int) -> Signal:
-        """Return the signal that a board sends on its link, or bundle of pairs, `number`.
+        """Return the signal on the cable that leaves link port `number` of a board.
 
-        `board` is the number of the board, and `bits` the width of the signal.
+        If links share pairs of wires, `number` is that of a bundle (all pairs to one neighbour).
+        `bits` is the width of the signal, which is created at its first use.
         """
         name = f"wire_{board}_{number}"
         return self._wires.setdefault((board, number), Signal(bits, name=name))
@@ -97,7 +98,8 @@ class SimulatedPins(PhysicalLayer):
     cables : CableSignals
         The signals between all boards.
     late : sequence of int
-        Delay of each pair of a bundle, in units.
+        Delay of each pair of a bundle, in units. (A unit is the bit or byte that a pair carries at
+        once.)
     """
 
     def __init__(
@@ -116,17 +118,22 @@ class SimulatedPins(PhysicalLayer):
         """Do nothing: `simulated_ports` makes the clock domains and drives the clocks."""
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain in which the board sends on all bundles."""
+        """Return the clock domain in which the board sends to all neighbours."""
         return pair_domain(self._board)
 
     def receiving_domain(self, bundle: int) -> str:
-        """Return the sending domain of the board at the other end of a bundle."""
+        """Return the clock domain of a bundle's receivers: the sending domain of the other board.
+
+        A bundle is all pairs of wires to one neighbour.
+        """
         return pair_domain(self._ends[bundle][0])
 
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Send the units of a bundle, and return the delayed units of the other board.
+        """Connect a bundle to a simulated cable, and return the bits that arrive.
 
-        `sent` has the units of all pairs for one cycle of the sending domain.
+        A bundle is all pairs of wires to one neighbour. `sent` has the bits for all of its pairs in
+        one cycle of the sending clock. The bits that arrive come from the neighbour, each pair with
+        its own delay.
         """
         m.d.comb += self._cables.wire_signal(self._board, bundle, len(sent)).eq(sent)
         came = self._cables.wire_signal(*self._ends[bundle], len(sent))
@@ -151,9 +158,9 @@ def linked_blocks(
     system : BoardSystem
         The fabric on all boards.
     platform : Platform, optional
-        Platform of the boards; needed for links on pairs.
+        Platform of the boards; needed for links on pairs of wires.
     pairs : int, optional
-        Data pairs in each bundle; by default as many as are needed.
+        Data pairs to each neighbour; by default as many as are needed.
     """
     cables, blocks = CableSignals(), []
     for board in range(system.boards.n_boards):

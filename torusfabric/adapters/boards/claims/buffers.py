@@ -35,7 +35,9 @@ LEAST_WRITE_CYCLES = 1.5
 
 
 def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """Return the proof of the write side: it writes and counts one word in every cycle.
+    """Return the proof of the write side of an elastic buffer: it stores and counts every word.
+
+    An elastic buffer is a queue between the clocks of two boards. One word arrives in each cycle.
 
     Parameters
     ----------
@@ -62,7 +64,10 @@ def buffer_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
 
 
 def receiver_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
-    """Return the proof of the read side, for all clocks within the limits of the plan.
+    """Return the proof of a receiver: it takes each word of a run in the right cycle.
+
+    The receiver is the read side of an elastic buffer, a queue between the clocks of two boards.
+    The proof holds for all clocks within the limits of the plan.
 
     Parameters
     ----------
@@ -124,12 +129,14 @@ NUMBER_BITS = 12
 
 
 def _add_clocks(model: HarnessBuilder, bits: int, least: int, most: int, far: int) -> None:
-    """Add the sender's clock, and a counter of cycles from long before a run to long after.
+    """Add the clock of the sending board to the model of a receiver.
 
-    The wire ``cycle`` counts from -`far` to `far`; a run begins at 0. The register ``apart`` lies
-    between `least` and `most`. When the solver ends a run by ``ends``, ``apart`` gets any new
-    value. `bits` is the width of the count of written words. `model` is the harness to which they
-    are added.
+    The model has the receiver's clock; the number of words that arrive in one of its cycles, 0 to
+    2, is free. The wire ``cycle`` counts these cycles from -`far` to `far`, and a run begins at 0.
+    The register ``apart`` has the words of the run that have arrived, less the cycles of the run.
+    It is assumed to lie between `least` and `most`. When the solver ends a run by ``ends``,
+    ``apart`` gets any new value. `bits` is the width of the count of arrived words. `model` is the
+    harness to which all this is added.
     """
     more = model.add_free_value("more", 2)
     begins, ends = model.add_free_value("begins_soon"), model.add_free_value("ends")

@@ -35,10 +35,11 @@ TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
 def board_wires(system: BoardSystem, text: GateText) -> Wires:
-    """Yield the wires between link ports, the control, the sequencer and ports of a board.
+    """Yield the wires of a board that a fabric on one chip lacks, for a comparison by the proof.
 
-    Each wire is (instance, pin, found bits, expected bits), for a comparison by the proof. `system`
-    is the fabric on several boards; `text` is the Verilog of the board, read as gates.
+    They connect link ports, board control, sequencer and ports. Each wire is (instance, pin, found
+    bits, expected bits). `system` is the fabric on several boards; `text` is the Verilog of the
+    board, read as gates.
     """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
@@ -69,7 +70,7 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
 
 
 def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
-    """Yield the wires of link port number `link`, in the form of `board_wires`.
+    """Yield the wires of link port number `link`: (instance, pin, found bits, expected bits).
 
     `system` is the fabric on several boards; `text` is the Verilog of the board, read as gates.
     """
@@ -122,7 +123,9 @@ class ProofSubject(NamedTuple):
 
 
 def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> ProofSubject:
-    """Return the part of the fabric on a board of a kind, with nodes numbered as on the board.
+    """Return one board as the subject of a proof: its netlist, gates and host ports.
+
+    All boards of `kind` have the same netlist. Nodes are numbered as on the board, from 0.
 
     Parameters
     ----------
@@ -147,7 +150,9 @@ def board_subject(system: BoardSystem, kind: BoardKind, text: GateText) -> Proof
 
 
 def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubject:
-    """Return all boards as one fabric, joined by cables, with nodes numbered as in the torus.
+    """Return all boards as one fabric, so that whole runs can be executed on it in a proof.
+
+    Cables become links of fixed latency. Nodes are numbered as in the torus.
 
     Parameters
     ----------
@@ -192,10 +197,10 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
 
 
 def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> Instance:
-    """Return an instance of a board with its name and node number in the whole fabric.
+    """Return a copy of an instance on a board, renamed for the fabric of all boards.
 
-    `board` is the number of the board. `nodes` has the number in the whole fabric of each node of
-    the board.
+    Its name begins with ``board_k_``, and it has the node number in the whole fabric. `board` is k.
+    `nodes` has the number in the whole fabric of each node of the board.
     """
     name, node = instance.name, instance.node
     if node is not None:
@@ -204,9 +209,10 @@ def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> 
 
 
 def _common_nets(system: BoardSystem) -> dict[str, str]:
-    """Return the nets that all boards have in common, by their names in the whole fabric.
+    """Return the nets that are shared by all boards, such as the clock and the start of runs.
 
-    `system` is the fabric on several boards.
+    The keys are their names in the fabric of all boards, the values those on a board. `system` is
+    the fabric on several boards.
     """
     return {"clk": "clk", "rst": "rst"} | {
         name: RUN_PREFIX + name for name in ("start", *system.fabric.front.sampled_inputs)
@@ -214,11 +220,11 @@ def _common_nets(system: BoardSystem) -> dict[str, str]:
 
 
 def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetRenumbering:
-    """Return a function that makes the net numbers of a board unique among all boards.
+    """Return a function that renumbers the nets of a board, so that no other board has the numbers.
 
-    It takes the number of a board, and nets by name. Nets for clock, reset, start and choices are
-    exceptions: all boards get those of board 0. `system` is the fabric on all boards, and `parts`
-    has the gates of each board.
+    The function takes the number of a board, and a dict of nets by name, and returns the dict with
+    new numbers. Nets for clock, reset, start and choices are exceptions: all boards get those of
+    board 0. `system` is the fabric on all boards, and `parts` has the gates of each board.
     """
     same = dict[Bit, Bit]()
 
@@ -239,10 +245,11 @@ def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetR
 def _joined_nets(
     system: BoardSystem, parts: Sequence[ProofSubject], place: NetRenumbering
 ) -> dict[str, list[Bit]]:
-    """Return the nets of all boards, named ``net@board``, and the nets of the whole fabric.
+    """Return the nets of the fabric that consists of all boards, by name.
 
-    `system` is the fabric on all boards, and `parts` has the gates of each board. `place` is the
-    function that `_make_net_unique` returns.
+    They are the nets of each board, named ``net@board``, and nets of the whole, such as ``clk`` and
+    ``done``. `system` is the fabric on all boards, and `parts` has the gates of each board. `place`
+    is the function that `_make_net_unique` returns.
     """
     each = [place(board, part.text.nets) for board, part in enumerate(parts)]
     nets = {name: each[0][own] for name, own in _common_nets(system).items() if own in each[0]}

@@ -29,7 +29,11 @@ GOOD, BAD, MISSING = int(RunVerdict.GOOD), int(RunVerdict.BAD), int(RunVerdict.M
 
 
 class _BoardModel:
-    """The model of a board, and expressions for the fields of messages."""
+    """The model of one board control in a proof, and Verilog for the fields of its messages.
+
+    The messages are those that boards exchange between runs, to start together and to agree on the
+    result.
+    """
 
     def __init__(self, plan: LinkPlan, design: Design) -> None:
         self.plan, self.links = plan, plan.n_links
@@ -52,25 +56,32 @@ class _BoardModel:
         return f"said[{link * self.plan.message_bits} +: {self.plan.message_bits}]"
 
     def message_field(self, link: int, name: str) -> str:
-        """Return the field `name` of the message from link port number `link`, in Verilog."""
+        """Return Verilog for the field `name` of the control message received at link port `link`.
+
+        A control message is one that boards exchange between runs; see `LinkPlan.message_layout`.
+        """
         field = self.plan.message_layout[name]
         return f"said[{link * self.plan.message_bits + field.offset} +: {field.width}]"
 
     def add_child_statements(
         self, name: str, while_: str, says: Callable[[int], str], *, last: bool
     ) -> str:
-        """Add a register that records a statement in the messages from the boards below.
+        """Add a register that records which boards below have made a statement.
 
-        It has one bit for each link, high if the board at the link has sent the statement.
+        The boards below are the children of this board in the tree of boards. The register has one
+        bit for each link: high if the board at the link has sent the statement in a message, for
+        example that it waits for a run.
 
         Parameters
         ----------
         name : str
             Name of the register.
         while_ : str
-            Condition under which messages count; the register is cleared while the condition fails.
+            Condition, in Verilog, under which messages count. The register is 0 while the condition
+            fails.
         says : function of (int) -> str
-            Expression for the statement in a message from a link.
+            Verilog for the statement in the message from a link port, given its number. It is 1 if
+            the message makes the statement.
         last : bool
             True if only the last message counts; False if any message counts that has come since
             `while_` became true.
@@ -92,13 +103,20 @@ class _BoardModel:
         return self.model.add_register(name, f"{{{', '.join(reversed(bits))}}}", self.links)
 
     def field_from_parent(self, name: str) -> str:
-        """Return the field `name` of the message from the board above, in Verilog."""
+        """Return Verilog for the field `name` of the control message from the parent of the board.
+
+        The boards form a tree with board 0 as its root. They exchange control messages between
+        runs; see `LinkPlan.message_layout`.
+        """
         field = self.plan.message_layout[name]
         return f"from_above[{field.offset} +: {field.width}]"
 
 
 def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a board begins a run only with all boards, and with equal choices.
+
+    The choices are mode, length, root and operator. The result is a harness: Verilog around the
+    board control, with the claims about it.
 
     Parameters
     ----------
@@ -172,7 +190,8 @@ def barrier_harness(plan: LinkPlan, design: Design) -> Harness:
 def _claim_arrivals(board: _BoardModel) -> None:
     """Claim that a board reports that it waits only if all boards below have reported the same.
 
-    Reports that the board received before its own start do not count.
+    The boards below are its children in the tree of boards. Reports that the board received before
+    its own start do not count.
     """
     heard = board.add_child_statements(
         "have_arrived",
@@ -190,7 +209,10 @@ def _claim_arrivals(board: _BoardModel) -> None:
 
 
 def _claim_choices(board: _BoardModel) -> None:
-    """Claim that no board begins a run with other choices than the board above it."""
+    """Claim that no board begins a run with other choices than its parent in the tree of boards.
+
+    The choices are mode, length, root and operator.
+    """
     model, choices = board.model, [*board.plan.choices]
     same_below = board.add_child_statements(
         "same_below",
@@ -220,9 +242,11 @@ def _claim_choices(board: _BoardModel) -> None:
 
 
 def _has_equal_choices(board: _BoardModel, link: int) -> str:
-    """Return the condition for a message from the board below at `link` that agrees to a start.
+    """Return a condition, in Verilog: the message at link port `link` agrees to the start.
 
-    The message says that this board, and all below it, wait for a run with equal choices.
+    It does so if it says two things. The board that has sent it, and all boards below that one,
+    wait for a run. The choices of all of these boards (mode, length, ..) equal those of the board
+    in the model.
     """
     same = [f"{board.message_field(link, name)} == run_{name}" for name in board.plan.choices]
     same += [
@@ -233,9 +257,10 @@ def _has_equal_choices(board: _BoardModel, link: int) -> str:
 
 
 def _claim_start_limits(board: _BoardModel) -> None:
-    """Claim that a start without a run ends in time and for a reason.
+    """Claim that a board gives a start up only for certain reasons, and in time.
 
-    Afterwards the board is idle.
+    The reasons are a failed link, a neighbour that waits no longer, a timeout, or the host's
+    request. After it has given up, the board is idle and reports the reason.
     """
     model, plan = board.model, board.plan
     waited = model.add_register("waited", "start && !busy ? 0 : waited + 1", plan.timer_bits)
@@ -292,9 +317,10 @@ def _claim_start_limits(board: _BoardModel) -> None:
 
 
 def _claim_tree(board: _BoardModel) -> None:
-    """Claim that a board knows which links lead to the boards above and below it.
+    """Claim that a board knows which links lead to its parent and its children.
 
-    It also knows the board and link port that should be at the other end of each link.
+    All boards form a tree with board 0 as its root. The board also knows the board and link port
+    that should be at the other end of each link.
     """
     model, boards, links = board.model, board.plan.boards, board.plan.message_layout["link"].width
     bits = links + board.plan.message_layout["board"].width
@@ -312,6 +338,8 @@ def _claim_tree(board: _BoardModel) -> None:
 
 def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a board accepts or repeats a run only by agreement with all boards.
+
+    The result is a harness: Verilog around the board control, with the claims about it.
 
     Parameters
     ----------
@@ -371,10 +399,11 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
 
 
 def _add_good_boards(board: _BoardModel) -> None:
-    """Add registers for the reports and verdicts that were heard since the end of a run.
+    """Add registers for the results of a run that the board has heard from other boards.
 
-    ``have_been_good`` has a bit for each board below that has reported `GOOD`; in ``good_below``
-    the last report counts. ``told_good`` and ``told_bad`` are high if the verdict was heard.
+    ``have_been_good`` has a bit for each child in the tree of boards that has reported `GOOD`: no
+    link lost a word. In ``good_below`` only the last report of the child counts. ``told_good`` and
+    ``told_bad`` are high if the parent has sent this verdict about all boards.
     """
     model = board.model
     says = lambda link: f"{board.message_field(link, 'settled')} == {GOOD}"
@@ -391,7 +420,10 @@ def _add_good_boards(board: _BoardModel) -> None:
 
 
 def _claim_timing(board: _BoardModel) -> None:
-    """Claim the cycles in which words are due, and the cycle in which boards have agreed."""
+    """Claim that receivers take words in the right cycles, and that boards agree in time.
+
+    They agree, some cycles after the end of a run, on whether any link lost a word.
+    """
     model, plan = board.model, board.plan
     agreed = plan.agreement_cycles
     model.add_register(

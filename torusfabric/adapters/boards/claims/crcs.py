@@ -79,9 +79,9 @@ def check_received_crc(module: GateModule, width: int) -> int:
 
 
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
-    """Return the register of the CRC, bit by bit.
+    """Return the bits of the CRC register of a transmitter or receiver.
 
-    Raises `Refuted` if bits are missing. Yosys removes a register on which nothing depends.
+    Raises `Refuted` if bits are missing: Yosys removes a register on which nothing depends.
     `module` is the transmitter or the receiver, as gates.
     """
     crc = _current_forms(module, "crc")
@@ -93,9 +93,10 @@ def _crc_register(module: GateModule) -> Sequence[ParityForm]:
 def _crc_after_word(
     crc: Sequence[ParityForm], word: Sequence[ParityForm], *, anew: bool
 ) -> list[ParityForm]:
-    """Return the CRC that follows a word by the definition, as parity forms.
+    """Return the CRC that follows a word by the definition, bit by bit.
 
-    `crc` is the CRC before the word; with `anew`, the CRC before it is all ones.
+    Each bit is a parity form: an XOR of bits of the old CRC and of the word. `crc` is the CRC
+    before the word; with `anew`, it is all ones instead.
     """
     state: list[ParityForm] = [INITIAL_CRC >> k & 1 for k in range(CRC_BITS)] if anew else [*crc]
     for bit in word:
@@ -108,7 +109,8 @@ def _crc_after_word(
 def _shift_right(crc: Sequence[ParityForm], places: int, width: int = CRC_BITS) -> list[ParityForm]:
     """Return the low `width` bits of a CRC that is shifted right by `places` bits.
 
-    Zeros are shifted in at the upper end. `crc` has the parity form of each bit, the lowest first.
+    Zeros are shifted in at the upper end. Each bit of `crc`, the lowest first, is a parity form: an
+    XOR of some variables.
     """
     return ([*crc[places:]] + [0] * max(places, width))[:width]
 
@@ -118,9 +120,9 @@ def _xor(a: ParityForm, b: ParityForm) -> ParityForm:
 
 
 def _and(a: ParityForm, b: ParityForm) -> ParityForm:
-    """Return the AND of the parity forms `a` and `b`, or None if the AND is no parity form.
+    """Return the AND of two parity forms, each an XOR of variables; None if it is no such form.
 
-    The AND is a parity form if an operand is constant.
+    The AND is a parity form if `a` or `b` is constant, or if both are equal.
     """
     if 0 in (a, b):
         return 0
@@ -140,17 +142,19 @@ def _signal_bits(module: GateModule, name: str) -> list[Bit]:
 
 
 def _current_forms(module: GateModule, name: str) -> list[ParityForm]:
-    """Return the present bits of the register or port `name` as parity forms.
+    """Return the present bits of the register or port `name`, as variables of parity forms.
 
-    Each form has a single operand. `module` has the register or port.
+    A parity form is an XOR of variables; here each has one variable. `module` has the register or
+    port.
     """
     return [2 << int(bit) for bit in _signal_bits(module, name)]
 
 
 def _next_forms(module: GateModule, chosen: Mapping[str, int], name: str) -> list[ParityForm]:
-    """Return the bits that the register `name` of a module has in the next cycle, as parity forms.
+    """Return the bits of the register `name` in the next cycle, as functions of the present bits.
 
-    The inputs and registers in `chosen` have fixed values.
+    Each is a parity form, an XOR of present bits, or None if it is no such function. The inputs and
+    registers in `chosen` have fixed values.
     """
     forms: dict[Bit, ParityForm] = {"0": 0, "1": 1, "x": None}
     for port, value in ({"rst": 0} | dict(chosen)).items():
@@ -166,10 +170,10 @@ def _next_forms(module: GateModule, chosen: Mapping[str, int], name: str) -> lis
 
 
 def _gate_output(kind: str, a: ParityForm, b: ParityForm, s: ParityForm) -> ParityForm:
-    """Return the parity form of the output of a gate; None if it is no parity form.
+    """Return the output of a gate as a parity form (an XOR of variables); None if it is none.
 
-    `kind` is the kind of the gate: NOT, XOR, AND, OR or a multiplexer. The parity forms of its
-    inputs are `a`, `b` and, for a multiplexer, the selector `s`, which is 1 to select `b`.
+    `kind` is NOT, XOR, AND, OR or a multiplexer. The parity forms of its inputs are `a`, `b` and,
+    for a multiplexer, the selector `s`, which is 1 to select `b`.
     """
     match kind:
         case "NOT":
@@ -186,10 +190,11 @@ def _gate_output(kind: str, a: ParityForm, b: ParityForm, s: ParityForm) -> Pari
 def _compare_next_value(
     module: GateModule, chosen: Mapping[str, int], name: str, wanted: Sequence[ParityForm]
 ) -> int:
-    """Check the bits that a register has in the next cycle; return the number of compared bits.
+    """Check that a register has the expected bits in the next cycle; return the number of bits.
 
     `name` is that of the register of `module`. `chosen` has the fixed values of inputs and
-    registers. `wanted` has the expected parity forms.
+    registers. Each bit in `wanted` is a parity form: an XOR of present bits of registers and
+    inputs.
     """
     found = _next_forms(module, chosen, name)
     if len(found) != len(wanted):
@@ -206,7 +211,8 @@ def _compare_next_value(
 def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
     """Return the proof that a transmitter sends the words of a packet, and then their CRC.
 
-    `plan` has the widths of words and messages; `design` is the emitted Verilog.
+    A packet is here the words of one run, or of one message of the board control. `plan` has the
+    widths of words and messages; `design` is the emitted Verilog.
     """
     model = HarnessBuilder(design, "transmitter", resets=False)
     width = plan.width
@@ -231,8 +237,9 @@ def sent_crc_harness(plan: LinkPlan, design: Design) -> Harness:
 def received_crc_harness(plan: LinkPlan, latency: int, design: Design) -> Harness:
     """Return the proof that a receiver reports only packets with a correct CRC.
 
-    `plan` has the widths of words and messages, and `design` is the emitted Verilog. `latency` is
-    that of the link, in cycles, which is part of the name of the receiver.
+    A packet is here the words of one run, or of one message of the board control. `plan` has the
+    widths of words and messages, and `design` is the emitted Verilog. `latency` is that of the
+    link, in cycles, which is part of the name of the receiver.
     """
     model, width = HarnessBuilder(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)

@@ -102,10 +102,10 @@ def _prove_steps(
     *,
     written: BoardSystem,
 ) -> Iterator[ModuleProof]:
-    """Yield the result of each part of the proof, and last that of whole runs.
+    """Prove one part after another, and yield their results, that of whole runs last.
 
-    `system` has constant tables. `written` is the same system with the tables of the fabric, which
-    may be writable. `design` is the Verilog of `system`. `cache` keeps results for later proofs.
+    Most parts are about a copy of the fabric in which loaded tables are constants: `system`, with
+    its Verilog `design`. `written` is the fabric itself. `cache` keeps results for later proofs.
     `progress` is called as each step begins or ends.
     """
     fabric, kinds = system.fabric, board_kinds(system, MemoryRule.parse("auto"))
@@ -132,7 +132,7 @@ def _prove_steps(
 def _read_kind_gates(
     system: BoardSystem, kind: BoardKind, design: Design, cache: Cache | None
 ) -> GateText:
-    """Return the Verilog of a kind of board as gates.
+    """Read the Verilog of a kind of board, which boards with equal netlists share, as gates.
 
     `system` is the fabric on all boards, and `design` its emitted Verilog. `cache`, if given, keeps
     the results of Yosys for later proofs.
@@ -147,10 +147,11 @@ def _read_kind_gates(
 def _board_claims(
     system: BoardSystem, kinds: Sequence[BoardKind], parts: Sequence[ProofSubject]
 ) -> Iterator[Claim]:
-    """Yield the claims about each kind of board.
+    """Yield the claims (statements to prove without a solver) about each kind of board.
 
-    A claim about a module that several kinds share appears once. `system` is the fabric on all
-    boards. `parts` has the gates of each kind.
+    They concern wires, the host port, and modules such as routers. A claim about a module that
+    several kinds share appears once. `system` is the fabric on all boards. `parts` has the gates of
+    each kind.
     """
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
@@ -168,10 +169,11 @@ def _board_claims(
 def _table_claims(
     written: BoardSystem, design: Design, parts: Sequence[ProofSubject]
 ) -> Iterator[Claim]:
-    """Yield the claims about writable tables.
+    """Yield the claims that loading an image makes the tables equal to those in the other proofs.
 
-    `written` is the fabric with its tables in RAMs. `design` is the Verilog of the copy with
-    constant tables, and `parts` has its gates, for each kind of board.
+    The other proofs are about a copy with constant tables. `written` is the fabric with its tables
+    in RAMs. `design` is the Verilog of the copy with constant tables, and `parts` has its gates,
+    for each kind of board.
     """
     proofs, kinds = written.fabric.tables.proofs, board_kinds(written, MemoryRule.parse("auto"))
     netlists = [kind.netlist for kind in kinds]
@@ -184,9 +186,10 @@ def _table_claims(
 
 
 def _writing_harnesses(written: BoardSystem) -> Iterator[Harness]:
-    """Yield the harnesses of writable tables and their loader.
+    """Yield the proofs by induction about writable tables and the loader of images.
 
-    `written` is the fabric with its tables in RAMs, on all boards.
+    Each is a harness: Verilog around a module, with the claims about it. `written` is the fabric
+    with its tables in RAMs, on all boards.
     """
     fabric, design = written.fabric, emit_boards(written)
     for kind in board_kinds(written, MemoryRule.parse("auto")):
@@ -207,10 +210,11 @@ def _check_crcs(system: BoardSystem, text: GateText) -> int:
 def _induction_harnesses(
     system: BoardSystem, parts: Sequence[ProofSubject], design: Design
 ) -> Iterator[Harness]:
-    """Yield all harnesses except those of writable tables.
+    """Yield the proofs by induction: about operators, links, and the board control.
 
-    `system` is the fabric on all boards, and `design` its emitted Verilog. `parts` has the gates of
-    each kind of board.
+    Each is a harness: Verilog around a module, with the claims about it. Those of writable tables
+    are not included. `system` is the fabric on all boards, and `design` its emitted Verilog.
+    `parts` has the gates of each kind of board.
     """
     yield from operator_harnesses(system.fabric, design)
     each = (harness for part in parts for harness in link_harnesses(part.fabric, design))
@@ -219,7 +223,9 @@ def _induction_harnesses(
 
 
 def board_link_harnesses(plan: LinkPlan, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of links and of the board control.
+    """Yield the proofs by induction about the links between boards and the board control.
+
+    Each is a harness: Verilog around a module, with the claims about it.
 
     Parameters
     ----------

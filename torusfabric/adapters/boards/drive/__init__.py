@@ -12,14 +12,15 @@ __all__ = ["BoardRun", "RunOutcome", "SystemReport", "make_jobs", "run_jobs", "s
 
 
 def simulate(system: BoardSystem, choices: Mapping[str, Any], **how: Any) -> SystemReport:
-    """Simulate with the link errors of a command's choices.
+    """Simulate a fabric on several boards, as a command asks for it, and return the report.
 
     Parameters
     ----------
     system : BoardSystem
         The fabric on several boards.
     choices : mapping
-        Choices of the command; ``link_errors`` is used.
+        Choices of the command. Only ``link_errors`` is used, the probability that a cable changes a
+        word.
     **how
         Further parameters of `simulate_boards`.
     """

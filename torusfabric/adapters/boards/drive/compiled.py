@@ -152,20 +152,20 @@ class SystemCells(MemoryCells):
     def write_words(
         self, nodes: IntArray, memory: IntArray, address: IntArray, words: NDArray[Any]
     ) -> None:
-        """Write one word for each entry of the arrays: into node, memory and address.
+        """Write words into memories: word k to address ``address[k]`` of memory ``memory[k]``.
 
-        `nodes`, `memory` and `address` have shape (words,), and so has `words`, the words to write.
-        Nodes have their numbers in the whole fabric.
+        The memory belongs to node ``nodes[k]``; nodes have their numbers in the whole fabric. All
+        arrays have the shape (words,).
         """
         for board, cells in enumerate(self._boards):
             at = self._board[nodes] == board
             cells.write_words(self._number[nodes[at]], memory[at], address[at], words[at])
 
     def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
-        """Read one word for each entry of the arrays: from node, memory and address.
+        """Read words from memories: word k from address ``address[k]`` of memory ``memory[k]``.
 
-        `nodes`, `memory` and `address` have shape (words,), and so has the result. Nodes have their
-        numbers in the whole fabric.
+        The memory belongs to node ``nodes[k]``; nodes have their numbers in the whole fabric. All
+        arrays, and the result, have the shape (words,).
         """
         found = as_words(self._fabric, np.zeros(len(nodes), np.uint64).tolist())
         for board, cells in enumerate(self._boards):
@@ -184,7 +184,8 @@ class RunOutcome(NamedTuple):
     run : EngineRun
         Received words, and time.
     cycles, errors, failed, attempts : list of int
-        Status outputs of each board after the run.
+        Status of each board after the run: cycles, error number (`RunError`), bit mask of failed
+        link ports, and number of executions of the run.
     changed : int
         Number of words that cables have changed in this run and in earlier runs; 0 if not known.
     """
@@ -269,7 +270,7 @@ class CompiledBoards(HostPortDriver):
         run_access(self._fabric.tables.load(image), self.simulate_edges)
 
     def simulate_edges(self, edges: EdgeRequest) -> EdgeResult:
-        """Drive the inputs of the selected board for some edges of its clock.
+        """Set inputs of the selected board for some edges of its clock, and return its outputs.
 
         The clocks of all other boards run meanwhile.
         """
@@ -308,7 +309,7 @@ class CompiledBoards(HostPortDriver):
         ), run.edges
 
     def _open_sessions(self, runs: int) -> list[Session]:
-        """Return a session for each board; boards of one kind share a compiled model.
+        """Return a session, a running model, for each board; equal boards share a compiled model.
 
         `runs` is the expected number of runs; it decides how much the compiler optimizes.
         """
@@ -350,7 +351,8 @@ class CompiledBoards(HostPortDriver):
     def write(self, which: PortAccesses, words: NDArray[Any]) -> Access[None]:
         """Write words through the host ports of all boards, one board after another.
 
-        `which` has node and address of each access, and `words` its data, one beat.
+        `which` has the node and the address of each word. `words` are these words, each as wide as
+        a beat of the host port.
         """
         for mine, own in self._split_by_board(which):
             yield from super().write(own, words[mine])
@@ -358,7 +360,8 @@ class CompiledBoards(HostPortDriver):
     def read(self, which: PortAccesses) -> Access[NDArray[Any]]:
         """Read words through the host ports of all boards, one board after another.
 
-        `which` has node and address of each access. The result has one beat for each.
+        `which` has the node and the address of each word. The result has these words, each as wide
+        as a beat of the host port.
         """
         found = np.zeros(which.n_accesses, object)
         for mine, own in self._split_by_board(which):
@@ -368,9 +371,10 @@ class CompiledBoards(HostPortDriver):
     def _split_by_board(
         self, which: PortAccesses
     ) -> Iterator[tuple[NDArray[np.bool_], PortAccesses]]:
-        """Select one board after another, and yield its share of some accesses.
+        """Select one board after another, and yield the accesses that go to its nodes.
 
-        `which` has the accesses, with the numbers of nodes in the whole fabric.
+        `which` has accesses to words at host ports (node and address of each), with the numbers of
+        nodes in the whole fabric.
 
         Yields
         ------

@@ -92,7 +92,7 @@ def simulate_boards(
 
 
 def make_jobs(system: BoardSystem, jobs: Sequence[Job] | int, seed: int) -> tuple[Job, ...]:
-    """Return jobs in which no choice is left open.
+    """Return jobs with all choices made: mode, length, root and operator of each run.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def run_jobs(
     messages: NDArray[Any] | None = None,
     progress: Progress | None = None,
 ) -> SystemReport:
-    """Execute runs on all boards, and check every received word and all cycles.
+    """Execute runs on all boards, simulated or real, and check every received word and all cycles.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class BoardRun(JobChoice):
 
     @property
     def fault(self) -> str:
-        """Text that names each error, its board and its link ports."""
+        """Text for people about a failed run: each board with its error and its link ports."""
         said = []
         for board, (error, bits) in enumerate(zip(self.errors, self.failed_links, strict=True)):
             links = [str(link) for link in range(bits.bit_length()) if bits >> link & 1]

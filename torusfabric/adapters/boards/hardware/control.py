@@ -36,7 +36,7 @@ __all__ = ["BoardControl", "RunVerdict"]
 
 
 class RunVerdict(enum.IntEnum):
-    """The result of a run, as far as a board knows it."""
+    """The result of a run on all boards: whether a link lost a word, as far as a board knows."""
 
     #: Not known yet.
     NONE = 0
@@ -51,8 +51,9 @@ class RunVerdict(enum.IntEnum):
 class BoardControl(Leaf):
     """The control of one board: starts runs when all boards wait, and repeats runs after a loss.
 
-    Messages state the present situation and contain no sequence numbers. Why: a board that is reset
-    forgets all numbers, yet it must be in service again as soon as it hears its neighbours.
+    Neighbours exchange control messages between runs. A message states the present situation of a
+    board and contains no sequence number. Why: a board that is reset forgets all numbers, yet it
+    must be in service again as soon as it hears its neighbours.
 
     Parameters
     ----------
@@ -173,19 +174,27 @@ class BoardControl(Leaf):
 
     @property
     def _messages(self) -> list[View[StructLayout]]:
-        """The message that each link port receives, with its fields."""
+        """The control message that each link port receives from a neighbour, with its fields.
+
+        The controls of the boards exchange these messages between runs; see
+        `LinkPlan.message_layout`.
+        """
         words = self.input_words("said", self._plan.message_bits)
         return [View(self._plan.message_layout, word) for word in words]
 
     def _value_of_board(self, values: Sequence[int]) -> Value:
-        """Return the element of `values`, which has one for each board, for this board."""
+        """Return the value for this board from `values`, which has one for each board.
+
+        The hardware selects it by the input `board`, the number of this board.
+        """
         return constant_at(values, self.input_value("board"))
 
     def _add_tree(self, m: Module) -> None:
-        """Add signals that depend on the place of this board in the tree.
+        """Add signals that depend on the place of this board in the tree of all boards.
 
-        They are the links to the board above and to the boards below, one bit for each link, and
-        for each link the board and link port that should be at its other end (`peers`).
+        The tree has board 0 as its root; its edges are links between boards. One signal has the
+        link to the parent of this board, another the links to its children, one bit for each link.
+        `peers` has, for each link, the board and link port that should be at the other end.
         """
         plan, boards = self._plan, self._plan.boards
         link_bits = plan.message_layout["link"].width
@@ -212,11 +221,11 @@ class BoardControl(Leaf):
         ]
 
     def _add_barrier(self, m: Module) -> None:
-        """Detect the arrival of all boards, and count down to the common start.
+        """Detect that all boards wait for a run, and count down to their common start.
 
-        Board 0 sets the count when all boards have arrived. Any other board takes the count from
-        the message of the board above, less the `LinkPlan.message_delay` cycles that the message
-        took.
+        The boards form a tree. Board 0, its root, sets the count when all boards wait. Any other
+        board takes the count from a message of its parent, less the `LinkPlan.message_delay` cycles
+        that this message took.
         """
         plan = self._plan
         root = self._above == 0
@@ -263,7 +272,11 @@ class BoardControl(Leaf):
         m.d.comb += self.run_start.eq((self._goes & ~self._refused) | self._again)
 
     def _differs_from(self, said: View[StructLayout]) -> Value:
-        """Return a bit that is 1 if the choices in the message `said` differ from this board's."""
+        """Return a bit that is 1 if a neighbour has other choices for the run than this board.
+
+        The choices are mode, length, root and operator. `said` is the control message of the
+        neighbour, with its choices.
+        """
         names = [*self._plan.choices]
         if not names:
             return Const(0, 1)
@@ -272,7 +285,7 @@ class BoardControl(Leaf):
         )
 
     def _choice_register(self, name: str) -> Value:
-        """Return the register with the choice `name`, such as "mode", of the last start."""
+        """Return the register that holds the choice `name` of the last start, such as "mode"."""
         value: Value = getattr(self, f"run_{name}")
         return value
 
@@ -326,10 +339,14 @@ class BoardControl(Leaf):
     def _add_agreement(self, m: Module) -> None:
         """Agree with all boards on whether any link lost a word in the run.
 
-        Each board reports `settled` upwards once it has the reports of all boards below. Board 0
-        derives the verdict, which comes down. A board that was reset after the run reports nothing.
-        Its neighbours notice this at the deadline of the report and blame their links to it. They
-        send a bad report upwards or `MISSING` downwards, so that boards farther away blame no link.
+        The boards form a tree with board 0 as its root. Each board reports the result of its own
+        links and of all boards below it to its parent, once it has the reports of its children
+        (field `settled` of control messages). Board 0 derives the verdict for all boards, which
+        passes down the tree.
+
+        A board that was reset after the run reports nothing. Its neighbours notice this at the
+        deadline of the report and blame their links to it. They send a bad report upwards or
+        `MISSING` downwards, so that boards farther away blame no link.
         """
         plan = self._plan
         lost, failed, unsettled = self.input_value("lost"), self._failed, self._unsettled
@@ -430,12 +447,13 @@ class BoardControl(Leaf):
     def _add_failure_detection(self, m: Module) -> None:
         """Detect failed links, on this board and on others, and starts that wait too long.
 
-        No board reports `arrived` while one of its links, or a link of a board below it, has
-        failed. A failed link ends a start, at the earliest `stale_message_cycles` after the start.
-        Why: until then boards may still report on an earlier run that has failed, and cables may
-        just have been plugged in. Reports of failed links go up the tree in the field `unfit` of
-        messages, and down in `halt`. Why two fields: with one, a report would come back to its
-        sender and never end.
+        The boards form a tree with board 0 as its root; below a board are its children and their
+        children. No board reports that it waits for a run (`arrived`) while one of its links, or a
+        link of a board below it, has failed. A failed link ends a start, at the earliest
+        `stale_message_cycles` after the start. Why: until then boards may still report on an
+        earlier run that has failed, and cables may just have been plugged in. Reports of failed
+        links go up the tree in the field `unfit` of control messages, and down in `halt`. Why two
+        fields: with one, a report would come back to its sender and never end.
 
         A start also ends when a neighbour ceases to wait, because the neighbour was reset or its
         own start has ended. In this way the start ends on all waiting boards.
@@ -474,16 +492,17 @@ class BoardControl(Leaf):
 
     @property
     def _missing_links(self) -> Value:
-        """A bit for each link: 1 if its other board is the reason why a start does not succeed.
+        """A bit for each link: 1 if the board at its other end keeps a start from succeeding.
 
-        These boards are the neighbours that ceased to wait. If there is no such neighbour, they are
-        the boards below that have not arrived. If all of those have arrived, it is the board above.
+        If neighbours have ceased to wait, the bits are those of the links to them. Otherwise they
+        are those of the links to children (in the tree of boards) that have not arrived. If all
+        children have arrived, the bit is that of the link to the parent.
         """
         below = self._below & ~self._arrived_by
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))
 
     def _silent_links(self, m: Module) -> Value:
-        """Return one bit for each link, high if no word has come for at least `SILENCE_CYCLES`."""
+        """Return one bit for each link: high if no word has come for at least `SILENCE_CYCLES`."""
         alive = Signal(self._plan.n_links, name="heard_of")
         silent = Signal(self._plan.n_links, name="silent")
         came = self.input_value("alive")
@@ -493,7 +512,10 @@ class BoardControl(Leaf):
         return silent
 
     def _drive_transmitters(self, m: Module) -> None:
-        """Drive the transmitters: the message, and the strobes for words, messages and CRCs."""
+        """Drive the inputs of all transmitters: the fields of a control message, and strobes.
+
+        The strobes say in which cycles a transmitter sends words of the run, a message, or a CRC.
+        """
         plan = self._plan
         slot = Signal(range(plan.message_period), name="slot")
         of_run = self.running | self._summing

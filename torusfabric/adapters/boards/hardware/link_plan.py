@@ -12,7 +12,7 @@ skew   difference of their starts, in cycles
 drift  words by which the faster clock gains on the slower one, from start to end
 ====== ============================================================================
 
-Between runs the links carry *messages* of the control of the boards, each followed by a CRC. (They
+Between runs the links carry *control messages* from board to board, each followed by a CRC. (They
 are not the messages of a collective.) They travel up and down a spanning tree of the boards with
 board 0 as its root, so that all boards start together and agree on the result: *below* a board are
 its children in the tree and their children. A *verdict* is this result: whether any link of any
@@ -80,7 +80,7 @@ TIMEOUT_BITS = 32
 
 
 class Phy(NamedTuple):
-    """A physical layer of links between boards, with its delay.
+    """A physical layer of links between boards, such as differential pairs, with its delay.
 
     Parameters
     ----------
@@ -146,6 +146,8 @@ class LinkPlan:
 
     Examples
     --------
+    Links along axis 0 lead to other boards and have a latency of 20 cycles; 8 would suffice.
+
     >>> from torusfabric.topology import Torus
     >>> boards = Boards.parse("2x1", Torus(4, 4, link_latency="0:20"))
     >>> plan = LinkPlan(boards, 32, {}, longest=100, ppm=100, retries=1)
@@ -230,10 +232,13 @@ class LinkPlan:
 
     @cached_property
     def message_layout(self) -> StructLayout:
-        """Layout of a message. The first field holds the lowest bits.
+        """Layout of a control message, which boards send to their neighbours between runs.
+
+        The boards form a tree with board 0 as its root; below a board are its children and their
+        children. The first field holds the lowest bits.
 
         - link, board: the link port and the board that send the message;
-        - arrived: 1 if the board and all boards below it in the tree wait for a run;
+        - arrived: 1 if the board and all boards below it wait for a run;
         - differs: 1 if the choices of these boards differ; once the countdown has begun, 1 if the
           start is refused;
         - settled: the result of the last run for the links of the board and all boards below it, as
@@ -262,19 +267,19 @@ class LinkPlan:
 
     @property
     def message_bits(self) -> int:
-        """Bits of a message."""
+        """Bits of a control message, which boards send to their neighbours between runs."""
         bits: int = self.message_layout.size
         return bits
 
     @property
     def sender_bits(self) -> int:
-        """Bits of the sender of a message: the fields `link` and `board`, which come first."""
+        """Bits of the first two fields of a control message, `link` and `board`: its sender."""
         bits: int = self.message_layout["link"].width + self.message_layout["board"].width
         return bits
 
     @property
     def message_words(self) -> int:
-        """Number of words in a message, without its CRC."""
+        """Number of words of a control message between boards, without its CRC."""
         return -(-self.message_bits // self.width)
 
     @property
@@ -284,58 +289,70 @@ class LinkPlan:
 
     @property
     def message_period(self) -> int:
-        """Words of a message with its CRC, which is also the period of messages in cycles."""
+        """Number of words of a control message between boards, with its CRC.
+
+        Between runs a board sends one message after another, one word a cycle. So this is also the
+        period of messages in cycles.
+        """
         return self.message_words + self.crc_words
 
     # Time
 
     @property
     def message_delay(self) -> int:
-        """Cycles from the first word of a message to its effect at the receiver, at least.
+        """Least number of cycles from the first word of a control message to its effect.
 
-        The delay of a word is the least one of `phy`.
+        The effect is that of the receiving board. The delay of a word on the link is the least one
+        of `phy`.
         """
         return self.message_period + DECODE_CYCLES + math.floor(self.phy.least)
 
     @property
     def too_late_count(self) -> int:
-        """Largest field `count` of a message with which a board can no longer start in time.
+        """Largest count in a control message that comes too late for a start.
 
-        `count` is the number of cycles until the common start.
+        The count is the number of cycles until the common start. A board that receives this count,
+        or a smaller one, has no time to prepare, and does not start.
         """
         return self.message_delay + self._least_countdown - 1
 
     @property
     def countdown_cycles(self) -> int:
-        """Cycles of the countdown: from the moment at which all boards wait, to their start."""
+        """Cycles of the countdown to a start of all boards.
+
+        It begins when board 0 knows that all boards wait for the run.
+        """
         return self.tree_depth * self._hop_cycles + self._least_countdown
 
     @property
     def _least_countdown(self) -> int:
-        """Least number of cycles for which every board has to count down before its start."""
+        """Least number of cycles that a board needs between the news of a start and the start."""
         return max(self.settle_cycles, self.hold)
 
     @property
     def _hop_cycles(self) -> int:
-        """Most cycles from an event on a board until a neighbour has a message about it.
+        """Largest number of cycles from an event on a board until a neighbour knows of it.
 
-        The number allows for one lost message.
+        The board tells it in a control message. The number allows for the loss of one message.
         """
         return 3 * self.message_period + 2 * DECODE_CYCLES + math.ceil(self.phy.most)
 
     @property
     def stale_message_cycles(self) -> int:
-        """Cycles from the end of a run or start until boards send no more messages about it."""
+        """Cycles after the end of a run, or of a start, until no board sends messages about it."""
         return 2 * self.tree_depth * self._hop_cycles + math.ceil(self.start_skew)
 
     @property
     def timer_bits(self) -> int:
-        """Bits of the counter of the cycles since a board has got a start."""
+        """Bits of the counter of the cycles since the host has started a run on this board."""
         return max(self.start_timeout, self.stale_message_cycles, SILENCE_CYCLES - 1).bit_length()
 
     @property
     def settle_cycles(self) -> int:
-        """Cycles before the start of a board in which its receivers no longer skip words."""
+        """Cycles before the start of a board in which its receivers skip no words.
+
+        At other times a receiver skips words while its elastic buffer is too full.
+        """
         return 8 + 2 * self.tree_depth
 
     @property
@@ -345,14 +362,18 @@ class LinkPlan:
 
     @property
     def root_report_deadline(self) -> int:
-        """Cycles from the end of a run until board 0 must have the reports of all boards."""
+        """Cycles from the end of a run until board 0 must have the reports of all boards.
+
+        In a report, a board says whether its links lost words of the run.
+        """
         return self.loss_check_cycles + self.tree_depth * self._hop_cycles
 
     @property
     def report_deadlines(self) -> list[int]:
-        """Cycles from the end of a run until a board must have the reports of the boards below it.
+        """For each board, the cycles from the end of a run until it must have all reports.
 
-        The list has one entry for each board.
+        A report says whether links lost words of the run. A board waits for the reports of the
+        boards below it: its children in the tree of boards, which report for their children, too.
         """
         return [
             self.root_report_deadline - depth * self._hop_cycles
@@ -363,9 +384,10 @@ class LinkPlan:
 
     @property
     def verdict_deadlines(self) -> list[int]:
-        """Cycles from the end of a run until a board must have the verdict, sent by board 0.
+        """For each board, the cycles from the end of a run until it must have the verdict.
 
-        The list has one entry for each board.
+        The verdict is the result of the run on all boards: whether any link lost a word. Board 0
+        sends it down the tree of boards.
         """
         return [
             self.root_report_deadline + depth * self._hop_cycles
@@ -374,12 +396,18 @@ class LinkPlan:
 
     @property
     def agreement_cycles(self) -> int:
-        """Cycles from the end of a run until every board has the verdict, or misses it for good."""
+        """Cycles from the end of a run until every board has the verdict, or misses it for good.
+
+        The verdict, sent by board 0, says whether any link of any board lost a word.
+        """
         return self.root_report_deadline + self.tree_depth * self._hop_cycles + 2
 
     @property
     def attempt_overhead(self) -> int:
-        """Cycles of an attempt in addition to those of the run on one chip."""
+        """Cycles of an attempt (one execution of a run) in addition to the cycles on one chip.
+
+        In these cycles the boards agree whether any link lost a word.
+        """
         return self.agreement_cycles + 2
 
     def total_cycles(self, run: int, attempts: int = 1) -> int:
@@ -403,12 +431,15 @@ class LinkPlan:
 
     @property
     def drift_window(self) -> int:
-        """Most cycles in which clocks drift apart: the countdown and all attempts."""
+        """Largest number of cycles in which two clocks drift apart without a correction.
+
+        They are those of the countdown to a start and of all attempts of the run.
+        """
         return self.total_cycles(self.longest, self.retries + 1) + self.countdown_cycles
 
     @property
     def drift_words(self) -> float:
-        """Largest drift of two clocks within `drift_window`, in words."""
+        """Words by which the faster of two clocks gains on the slower one within `drift_window`."""
         return 2 * self.ppm * 1e-6 * self.drift_window
 
     @property
@@ -433,7 +464,7 @@ class LinkPlan:
         return {str(latency): self.buffer_depth(latency) for latency in self.latencies}
 
     def facts(self) -> dict[str, Any]:
-        """Return numbers about clocks, starts and attempts, as entries of JSON by name."""
+        """Return the entries of a manifest about clocks and attempts, such as ``ppm``, by name."""
         return {
             "ppm": self.ppm,
             "drift_words": round(self.drift_words, 3),

@@ -58,7 +58,7 @@ SKIP_LEVEL = 3
 
 
 class WordType(enum.IntEnum):
-    """The type of a word on a link."""
+    """The type of a word on a link, which is sent beside it: of a run, a message, or a CRC."""
 
     #: No word: the link is idle or absent.
     NONE = 0
@@ -73,8 +73,9 @@ class WordType(enum.IntEnum):
 class Transmitter(Leaf):
     """The sending end of a link: words of an out-port during a run, messages before and after it.
 
-    The board control drives `running`, `begins` and `checking` for all transmitters of a board. One
-    cycle later the word chosen by them is in `tx_word`.
+    The messages are those of the board controls; a packet is the words of one message, or of one
+    run. The board control drives `running`, `begins` and `checking` for all transmitters of a
+    board. One cycle later the word chosen by them is in `tx_word`.
 
     Members
     -------
@@ -114,7 +115,7 @@ class Transmitter(Leaf):
         self.tx_word = Signal(plan.width, reset_less=True, name="tx_word")
 
     def elaborate(self, platform: object) -> Module:
-        """Build the selection of the word, the shift register of the message, and the CRC."""
+        """Build the selection of the word to send, the register of the message, and the CRC."""
         m, width = Module(), self._plan.width
         running, begins, checking = map(self.input_value, ("running", "begins", "checking"))
         message = Cat(self.input_value("link"), self.input_value("message"))
@@ -153,8 +154,8 @@ class Transmitter(Leaf):
 class ElasticBuffer(Leaf):
     """The elastic buffer of a link: written by the sender's clock, read by the receiver's clock.
 
-    A word is written in every cycle of the sender's clock. The addresses are used in a circle. The
-    number of written words passes to the receiver's clock as a Gray code.
+    A word is written in every cycle of the sender's clock. After the last address, the first one
+    follows. The number of written words passes to the receiver's clock as a Gray code.
 
     Parameters
     ----------
@@ -224,9 +225,10 @@ class ElasticBuffer(Leaf):
 class Receiver(Leaf):
     """The receiving end of a link: takes words from an elastic buffer and checks packets.
 
-    Between runs the receiver takes words as they arrive. It skips words if the buffer fills because
-    the sender's clock is faster. The first word of a run waits in the buffer until the board
-    control asserts `due`. All further words of the run wait behind it.
+    A packet is the words of one message of a board control, or of one run. A word has a *frame*,
+    its type (`WordType`). Between runs the receiver takes words as they arrive. It skips words if
+    the buffer fills because the sender's clock is faster. The first word of a run waits in the
+    buffer until the board control asserts `due`. All further words of the run wait behind it.
 
     Parameters
     ----------
@@ -330,9 +332,10 @@ class Receiver(Leaf):
         return m
 
     def _check_packet(self, m: Module, fresh: Value, kind: Value) -> Value:
-        """Collect the words of a packet, report messages, and return the CRC error of the packet.
+        """Collect the words of a packet, report control messages, and return the CRC error.
 
-        A packet ends with its CRC, or at the first word with another frame.
+        A packet is here the words of one control message, or of one run. It ends with its CRC, or
+        at the first word of another type.
 
         Parameters
         ----------
@@ -340,6 +343,11 @@ class Receiver(Leaf):
             High if `received` holds a new word.
         kind : Value
             `WordType` of the word in `received`.
+
+        Returns
+        -------
+        Value
+            High if the present word belongs to a CRC that is wrong so far.
         """
         plan, width = self._plan, self._plan.width
         words, checks = plan.message_words, plan.crc_words

@@ -27,7 +27,9 @@ __all__ = ["looped_back_words"]
 
 
 class _LoopedBlocks(Machine):
-    """Execution of a program on all blocks, each with its link ports looped back to itself.
+    """Execution of a program on all blocks, each with its link ports connected to each other.
+
+    A block is the part of the torus on one board; here each takes the place of its neighbours.
 
     Parameters
     ----------
@@ -50,7 +52,10 @@ class _LoopedBlocks(Machine):
         super()._write_messages(words)
 
     def idle_words(self) -> Words:
-        """Return the words that ports output in cycles in which they carry no data."""
+        """Return the words on all ports in a cycle without data.
+
+        They are random, because nobody may depend on them; without a seed they are zeros.
+        """
         return self._random_words(super().idle_words())
 
     def _read_words(self, cycle: int) -> Words:

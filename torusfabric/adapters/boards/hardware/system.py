@@ -98,7 +98,7 @@ class BoardFront(Front):
 
     @property
     def digest(self) -> int:
-        """The number by which software recognises the fabric on all boards; see `Front.digest`."""
+        """The number by which software recognises the fabric, the same on all boards."""
         return self._front.digest
 
     def add_hardware(self) -> FrontFacts:
@@ -187,7 +187,8 @@ def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
     Returns
     -------
     LinkPlan
-        Dimensions; `LinkPlan.check_limits` compares them with the latencies of cut arcs.
+        Dimensions. `LinkPlan.check_limits` compares them with the latencies of the arcs between
+        boards.
     """
     return LinkPlan(
         boards,
@@ -230,6 +231,8 @@ class BoardSystem(System):
 
     Examples
     --------
+    Both boards have equal netlists, of kind 0, and each has 8 link ports.
+
     >>> import torusfabric as tf
     >>> from torusfabric.topology.boards import Boards
     >>> torus = tf.Torus(4, 4, link_latency="0:20")
@@ -271,7 +274,7 @@ class BoardSystem(System):
         return self.link_plan.total_cycles(self.fabric.predicted_cycles)
 
     def facts(self) -> dict[str, Any]:
-        """Return the properties of the boards and their links, as entries of JSON by name."""
+        """Return the entries of a manifest about boards and links, such as ``link_ports``."""
         plan = self.link_plan
         return {
             "boards": str(self.boards),
@@ -282,7 +285,7 @@ class BoardSystem(System):
         }
 
     def facts_text(self) -> dict[str, str]:
-        """Return the properties of the boards and their links for people: as text, by title."""
+        """Return a text for each property of boards and links, keyed by a title for people."""
         plan = self.link_plan
         depths = ", ".join(f"{plan.buffer_depth(each)} of {each} cycles" for each in plan.latencies)
         return {
@@ -318,7 +321,10 @@ class BoardSystem(System):
 
     @property
     def kinds_of_boards(self) -> tuple[int, ...]:
-        """The kind of each board: an index into the distinct netlists, in order of appearance."""
+        """The kind of each board, a number from 0; boards with equal netlists are of one kind.
+
+        For example (0, 1, 0): boards 0 and 2 have equal netlists.
+        """
         kinds = [*dict.fromkeys(self.netlists)]
         return tuple(map(kinds.index, self.netlists))
 
@@ -329,7 +335,7 @@ class BoardSystem(System):
         return latency
 
     def _build_netlist(self, board: int) -> Netlist:
-        """Build the netlist of a board."""
+        """Build the netlist of the board with the number `board`."""
         front = BoardFront(self, board)
         front.add_hardware()
         return front.core.build.make_netlist()

@@ -34,7 +34,8 @@ def pair_links(
     platform : Platform
         Platform of an ECP5 board, with a resource for each bundle.
     given : int, optional
-        Data pairs to use in each bundle; by default as many as are needed.
+        Data pairs to use in each bundle (all pairs to one neighbour); by default as many as are
+        needed.
 
     Raises
     ------

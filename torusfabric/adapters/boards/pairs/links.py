@@ -29,6 +29,9 @@ __all__ = ["PhysicalLayer", "PairLinks", "bundle_ends", "count_pairs"]
 class PhysicalLayer(ABC):
     """A physical layer: the encoding of words as units, and the hardware between units and pins.
 
+    A *pair* is two wires that carry a serial signal in one direction. A *unit* is a bit or a byte
+    of it. A *bundle* is all pairs to one neighbour.
+
     Attributes
     ----------
     resource : str
@@ -42,19 +45,28 @@ class PhysicalLayer(ABC):
 
     @abstractmethod
     def add_common_hardware(self, m: Module, platform: Any) -> None:
-        """Add the hardware that all bundles share."""
+        """Add the hardware that the links to all neighbours share, such as a PLL."""
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain that sends on a bundle; by default each bundle has its own."""
+        """Return the clock domain that sends on a bundle, which is all pairs to one neighbour.
+
+        By default each bundle has a domain of its own.
+        """
         return f"{self.resource}_tx_{bundle}"
 
     def receiving_domain(self, bundle: int) -> str:
-        """Return the clock domain that receives on a bundle; by default each bundle has its own."""
+        """Return the clock domain that receives on a bundle, which is all pairs to one neighbour.
+
+        By default each bundle has a domain of its own.
+        """
         return f"{self.resource}_rx_{bundle}"
 
     @abstractmethod
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Connect a bundle to its pins, and return the units received on all its pairs.
+
+        A bundle is all pairs of wires to one neighbour. A unit is a bit or a byte, of which a pair
+        carries some in each cycle of a fast clock.
 
         Parameters
         ----------
@@ -70,7 +82,10 @@ class PhysicalLayer(ABC):
 
 
 class PairLinks:
-    """The links of a board on pairs, with a bundle of pairs to each neighbour.
+    """The hardware of the links of a board on pairs of wires, with a bundle to each neighbour.
+
+    A *pair* is two wires with a serial signal in one direction; a *bundle* is all pairs to one
+    neighbour.
 
     Parameters
     ----------
@@ -119,10 +134,11 @@ class PairLinks:
             )
 
     def _check_pairs(self, links: int, there: int, number: int, given: int | None) -> None:
-        """Check that the bundle with the number `number` has enough pairs for its links.
+        """Check that the bundle with the number `number` has enough pairs of wires for its links.
 
-        `links` is the number of its links, `there` the number of its data pairs on the platform,
-        and `given` the number that the user allows, or None.
+        A bundle is all links to one neighbour. `links` is the number of its links, `there` the
+        number of its data pairs on the platform, and `given` the number that the user allows, or
+        None.
         """
         if not there:
             raise InputError(
@@ -145,7 +161,10 @@ class PairLinks:
             )
 
     def connect(self, m: Module, design: Any, platform: Any) -> None:
-        """Add the pairs to a module, and connect them to the link ports of a board's design."""
+        """Add senders and receivers of all pairs, and connect them to the board's link ports.
+
+        `m` is the module to which they are added, and `design` the hardware of the board.
+        """
         turned = Signal(name="turned")
         m.d.sync += turned.eq(~turned)
         self._layer.add_common_hardware(m, platform)
@@ -165,9 +184,10 @@ class PairLinks:
                     platform.add_clock_constraint(clock, 1e6 * self._mhz)
 
     def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
-        """Return the links that each pair of a bundle carries, `_per_pair` links on each pair.
+        """Return the numbers of the links that share a pair of wires, one sequence for each pair.
 
-        A *bundle* is all links to one other board, a *pair* two wires or a transceiver.
+        `links` are all links to one neighbour. Each pair carries `_per_pair` links, the last one
+        the rest.
         """
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 
@@ -225,6 +245,9 @@ class PairLinks:
 def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
     """Return the other end of each bundle: a board, and the number of the bundle there.
 
+    A bundle is all links from `board` to one other board. For example [(1, 0), (2, 1)]: bundle 0
+    leads to bundle 0 of board 1, and bundle 1 to bundle 1 of board 2.
+
     Parameters
     ----------
     system : BoardSystem
@@ -237,7 +260,10 @@ def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
 
 
 def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
-    """Return the boards to which a board has links, in the order of its bundles.
+    """Return the boards to which a board has links, each once.
+
+    The order is that of the first link to each. It numbers the bundles of the board: bundle k is
+    all links to the k-th board.
 
     Parameters
     ----------
@@ -250,9 +276,10 @@ def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
 
 
 def count_pairs(platform: Any, name: str, number: int) -> int:
-    """Return how many data pairs a platform has for a bundle; 0 if it has no such bundle.
+    """Return how many data pairs of wires a platform has for one bundle; 0 if it has none.
 
-    `name` is the name of the platform's resources for bundles, `number` the number of the bundle.
+    A bundle is all pairs to one neighbour. `name` is the name of the platform's resources for
+    bundles, `number` the number of the bundle.
     """
     try:
         resource = platform.lookup(name, number)

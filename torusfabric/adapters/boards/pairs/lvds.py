@@ -33,9 +33,9 @@ CLOCK_PATTERN = 0b0101
 
 
 class LvdsLayer(PhysicalLayer):
-    """Physical layer of differential pairs: to each neighbour data pairs and one clock pair.
+    """Physical layer of differential pairs: data pairs and one clock pair to each neighbour.
 
-    There are as many pairs in the other direction.
+    As many pairs come from the neighbour.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class LvdsLayer(PhysicalLayer):
         self.units = BitEncoding(self._cycles)
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain that sends on all bundles."""
+        """Return the clock domain that sends on the pairs to all neighbours."""
         return SENDING_DOMAIN
 
     def add_common_hardware(self, m: Module, platform: Any) -> None:
@@ -98,9 +98,10 @@ class LvdsLayer(PhysicalLayer):
         )
 
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add serializers, deserializers and pins of a bundle, and return the received bits.
+        """Add the serializers, deserializers and pins of all pairs to one neighbour.
 
-        `sent` has four bits of each pair for one cycle of the sending domain.
+        `sent` has four bits for each pair in one cycle of the sending domain. The result has the
+        four received bits of each pair.
         """
         port, count = (
             platform.request(self.resource, bundle, dir="-"),
@@ -140,9 +141,10 @@ def _add_edge_clock(m: Module, clock: Signal, name: str) -> Signal:
 
 
 def _add_half_clock(m: Module, clock: Signal, domain: str) -> Signal:
-    """Put a clock on an edge clock network, and add the domain `domain` with half its frequency.
+    """Add a clock domain with half the frequency of a clock, and return that clock.
 
-    Returns the edge clock.
+    The returned signal is on an edge clock network, for the fast cells at pins. `domain` is the
+    name of the new domain.
     """
     edge = _add_edge_clock(m, clock, domain)
     m.domains += ClockDomain(domain, reset_less=True)

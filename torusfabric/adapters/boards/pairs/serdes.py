@@ -69,10 +69,10 @@ class SerdesLayer(PhysicalLayer):
             m.d.sync += count.eq(count + 1)
 
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
-        """Add a transceiver with its pins and clocks, and return the received bytes.
+        """Add the transceiver to one neighbour with pins and clocks; return the received bytes.
 
-        `bundle` is the number of the bundle on the board. `sent` has the bytes, each with its
-        control flag, for one cycle of the sending domain.
+        `bundle` is the number of the neighbour among those of the board. `sent` has the bytes, each
+        with its control flag, for one cycle of the sending domain.
         """
         dual, channel = platform.transceivers[bundle]
         module = f"transceiver_{dual}_{channel}"

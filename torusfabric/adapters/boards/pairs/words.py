@@ -51,7 +51,10 @@ WRONG, RIGHT, LOST = 4, 1, 24
 
 @dataclass(frozen=True)
 class WordEncoding(ABC):
-    """The encoding of a word on a pair: a sync unit, and further units that hold the word.
+    """The encoding of a word on a pair of wires: a sync unit, and units that hold the word.
+
+    A unit is a bit or a byte. The receiver predicts the sync unit, the first unit of each word, and
+    finds the beginning of words by it.
 
     Parameters
     ----------
@@ -75,16 +78,16 @@ class WordEncoding(ABC):
 
     @property
     def n_units(self) -> int:
-        """Number of units of a word, with its sync unit."""
+        """Number of units (bits or bytes) of a word, with its sync unit."""
         return self.cycles * self.gear
 
     @property
     def data_bits(self) -> int:
-        """Data bits of a word, in all units except the sync unit."""
+        """Data bits of a word, in all units (bits or bytes) except the sync unit."""
         return self.data * (self.n_units - 1)
 
     def decode(self, rest: Sequence[Value]) -> Value:
-        """Return the word that the units after the sync unit hold.
+        """Return the word that is encoded in the units (bits or bytes) after the sync unit.
 
         `rest` has these units, the first one first.
         """
@@ -92,33 +95,34 @@ class WordEncoding(ABC):
 
     @abstractmethod
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return all units of a word, the sync unit first.
+        """Return all units (bits or bytes) by which a pair of wires carries a word.
 
-        `now` is high in the cycle in which the sender loads the word.
+        The sync unit comes first: the receiver finds the start of words by it. `now` is high in the
+        cycle in which the sender loads the word.
         """
 
     @abstractmethod
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is a correct sync unit.
+        """Return a signal that is high if `first` is a correct sync unit, the first unit of a word.
 
         `now` is high in the cycle in which `first` is complete.
         """
 
 
 class BitEncoding(WordEncoding):
-    """Encoding with units of one bit, four in a cycle.
+    """Encoding of a word as single bits, four in a cycle of the fast clock, after a sync bit.
 
     The sync bits of successive words form a pseudo-random sequence of a linear feedback shift
     register. Each bit is the XNOR of the sixth and the seventh bit before it. Data is unlikely to
-    follow this sequence.
+    follow this sequence, so the receiver can find the start of words.
     """
 
     unit, gear, data = 1, 4, 1
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return the next sync bit, followed by the word.
+        """Return the bits to send: the next sync bit, then the word.
 
-        The sequence advances when `now` is high.
+        The sequence of sync bits advances when `now` is high.
         """
         history = Signal(HISTORY, name="history")
         bit = self._next_sync_bit(history)
@@ -127,7 +131,7 @@ class BitEncoding(WordEncoding):
         return Cat(bit, word)
 
     def is_sync(self, m: Module, now: Value, first: Value) -> Value:
-        """Return a signal that is high if `first` is the next bit of the sync sequence.
+        """Return a signal that is high if `first` is the next bit of the sequence of sync bits.
 
         The sequence advances when `now` is high.
         """
@@ -141,12 +145,15 @@ class BitEncoding(WordEncoding):
 
 
 class ByteEncoding(WordEncoding):
-    """Encoding with units of a byte and a control flag, two a cycle. The sync unit is a comma."""
+    """Encoding with units of a byte and a control flag, two a cycle.
+
+    The first unit of a word is a comma, a code of 8b10b that no data byte has.
+    """
 
     unit, gear, data = 9, 2, 8
 
     def encode(self, m: Module, now: Value, word: Value) -> Value:
-        """Return a comma, followed by the bytes of the word.
+        """Return the units to send: a comma, which marks the start of a word, then its bytes.
 
         `now` is not used, because every comma is the same.
         """
@@ -251,7 +258,7 @@ class PairReceiver(wiring.Component):
     units : In
         Units received in a cycle, the first unit lowest.
     word : Out
-        Data of the last word; zeros before the lock.
+        Data of the last word; zeros until the receiver knows where words start.
     clock : Out(1)
         Word clock: rises with each new word, and falls when the word should be sampled.
     locked : Out(1)
@@ -264,7 +271,7 @@ class PairReceiver(wiring.Component):
         super().__init__(members | {"clock": Out(1), "locked": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build the shift by a slip, the register of a word, and the check of its sync unit."""
+        """Build the search for the start of words, the register of a word, and the sync check."""
         m, units, gear = Module(), self._units, len(self.units)
         last = units.cycles - 1
         came, before, aligned = Signal(gear), Signal(gear), Signal(gear)

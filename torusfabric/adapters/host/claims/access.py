@@ -36,10 +36,10 @@ __all__ = ["HostAccess"]
 
 
 class HostAccess(NodeAccess):
-    """Accesses through a host port that serves all nodes, or the nodes of one block.
+    """The reads and writes of node memories behind a host port, in the proof of whole runs.
 
-    The port broadcasts every access. A node takes part if the access carries the number of the
-    node.
+    The port serves all nodes, or the nodes of one board, and sends every access to all of them. A
+    node takes part if the access has the number of the node.
 
     Parameters
     ----------
@@ -71,9 +71,10 @@ class HostAccess(NodeAccess):
         self.hold = fabric.hold if ports.holds else 0
 
     def idle_access_nets(self) -> dict[str, IntArray]:
-        """Return the values of the write enables in cycles without a write; `settling` is unknown.
+        """Return the values of the nets behind the host port in cycles without a write.
 
-        Why unknown: the proof then covers both values.
+        All write enables are 0. The net `settling`, which delays the begin of a run, is unknown, so
+        that the proof covers both values.
         """
         return self.settling_net(UNKNOWN) | {
             f"{enable}{name}": np.array([[0]])
@@ -82,9 +83,10 @@ class HostAccess(NodeAccess):
         }
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that write the messages of some runs.
+        """Return the steps, one for each cycle, that write the messages of some runs into memories.
 
-        A node receives the data of a write one step after its enable, bank and address.
+        Each step has the write enable, memory and address of a word. The data of the word follow
+        one step later, as the host port sends them.
         """
         program = self.program
         memory, address = self.locate_beats(
@@ -109,10 +111,11 @@ class HostAccess(NodeAccess):
                      dict.fromkeys(self._enables, 0))  # fmt: skip
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps that read the received words of some runs.
+        """Return the steps, one for each cycle, that read the received words of some runs.
 
-        Nodes receive the address as `read_address`, and on the nets on which the sequencer passes
-        it between runs (`_passing_nets`).
+        Each step has the memory and the address of a word. Nodes receive the address as
+        `read_address`, and also on those nets of the sequencer that pass it on between runs
+        (`_passing_nets`).
         """
         memory, address = self.locate_beats(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
@@ -130,9 +133,10 @@ class HostAccess(NodeAccess):
 
     @property
     def _passing_nets(self) -> list[str]:
-        """The nets ``read_<number>`` of the sequencer, which carry its addresses during a run.
+        """Names of the nets ``read_<number>``, by which the sequencer sends read addresses.
 
-        Between runs they carry the address of the host. The list is empty with loadable tables.
+        During a run they carry addresses of the program; between runs, the address of the host. The
+        list is empty with loadable tables.
         """
         if self._loaded:
             return []
@@ -158,7 +162,7 @@ class HostAccess(NodeAccess):
         return count + self._check_idle_nodes(rest)
 
     def _check_passing_nets(self, rest: Snapshot, name: str) -> int:
-        """Check that the sequencer passes each bit of the host address, and count the bits.
+        """Check that the sequencer outputs the host's read address between runs; count the bits.
 
         `rest` is the state between runs, and `name` the suffix of the nets of one host port.
         """
@@ -175,10 +179,11 @@ class HostAccess(NodeAccess):
         return count
 
     def _check_idle_nodes(self, rest: Snapshot) -> int:
-        """Check that a node outputs 0 while a read addresses another node, and count the bits.
+        """Check that a node outputs 0 while a read addresses another node; return the bits checked.
 
-        One simulation for each bit position covers all other numbers: this bit differs from the
-        node's own number, and the other bits are unknown. `rest` is the state between runs.
+        The number of another node differs from the node's own number in at least one bit. So one
+        simulation is made for each bit: this bit is inverted, and all other bits are unknown.
+        `rest` is the state between runs.
         """
         machine, count = self.machine, 0
         machine.prepare_runs(1)
@@ -197,11 +202,12 @@ class HostAccess(NodeAccess):
         return count
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that writes to other nodes leave registers and memories of a node unchanged.
+        """Check that a write to one node changes no register and no memory of other nodes.
 
-        A write to another node of the same group differs in `write_node`. A write to a node of
-        another group may have the same `write_node`, but the write enable of the group is low.
-        `begin` is the state before the writes.
+        The host port sends each write to all nodes, with a number `write_node` and one write enable
+        for each set of nodes that share a register. A node must ignore a write with another
+        `write_node`, and every write for which the enable of its own set is low. Writes of both
+        kinds are simulated from the state `begin`; a node that changes raises `Refuted`.
         """
         nodes = len(self._ports.nodes)
         if nodes == 1:
@@ -225,10 +231,11 @@ class HostAccess(NodeAccess):
         )
 
     def _other_numbers(self, module: str, port: str, position: int | None) -> IntArray:
-        """Return the bits of a number that differs from the own number of each node.
+        """Return bits of any number but the own number of each node, as an input of nodes.
 
-        The bit at `position` is inverted, all others are unknown. With None all bits are unknown.
-        `module` is a module of nodes; `port` is its input for the number, such as `read_node`.
+        The bit at `position` is the inverted bit of the own number, and all others are unknown.
+        With None all bits are unknown. `module` is a module of nodes; `port` is its input for the
+        number, such as `read_node`.
         """
         own = self.port_bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
@@ -243,9 +250,10 @@ def _copy_state(now: Snapshot) -> Snapshot:
 
 
 def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
-    """Return True if registers and memories have the same symbolic bits in `now` as in `before`.
+    """Return True if each symbolic bit of `before` is at the same position in `now`.
 
-    Bits that are 0, 1 or unknown in `before` may change.
+    A *symbolic* bit stands for a bit of a message. Bits of registers and memories that are 0, 1 or
+    unknown in `before` may change.
     """
     pairs = [*zip(register_arrays(before), register_arrays(now), strict=True)]
     for module, state in before.states.items():
@@ -254,9 +262,9 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
-    """Raise `Refuted` about `signal` between runs, unless `holds` is true.
+    """Raise `Refuted` unless `holds`, a condition on `signal` between runs, is true.
 
-    `what` is the end of its message, which begins with "<signal> at rest must".
+    `what` is the end of the message, which begins with "<signal> at rest must".
     """
     if not holds:
         raise make_refutation("whole runs", signal, f"{signal} at rest must {what}")

@@ -21,7 +21,9 @@ __all__ = ["send_memory_numbers", "received_locations", "sent_locations"]
 
 
 def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Return the locations of the words to send, by the address map of a form.
+    """Return memory and address of each word that nodes send, as the address map of a form says.
+
+    Both are arrays of shape (nodes, words).
 
     Parameters
     ----------
@@ -37,11 +39,13 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
 
 
 def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Return the locations of the received words, by the address map of a form.
+    """Return memory and address of each word that a host reads after a run, by the address map.
 
-    Received words of a broadcast from any root are in the upper half of a memory. At the root the
-    host reads the sent words, in the lower half; there the first address of the upper half is
-    subtracted.
+    Both are arrays of shape (nodes, words).
+
+    In a broadcast from any root, received words are in the upper half of a memory. The root
+    receives nothing; there the host reads the words that the root sent, at the same addresses of
+    the lower half.
 
     Parameters
     ----------
@@ -61,9 +65,12 @@ def received_locations(program: Program, run: Run, form: int | None = None) -> L
 
 
 def send_memory_numbers(program: Program, layout: int) -> IntArray:
-    """Return the number of each memory among the send memories of a layout; -1 for others.
+    """Return, for each memory of a node, its number among the send memories of one send map.
 
-    A program with several send maps has a set of send memories for each, numbered by `layout`.
+    A send map gives the memory and address of each word to send. Each send map of a program has
+    send memories of its own, numbered from 0; `layout` is the number of the send map. All other
+    memories get -1. For example, if memories 0 and 3 belong to send map 0, and memory 1 to send map
+    1, the result for ``layout=0`` is ``[0, -1, -1, 1]``.
     """
     own = np.array([memory.own and memory.layout == layout for memory in program.memories])
     return np.where(own, np.cumsum(own) - 1, -1)

@@ -46,9 +46,9 @@ class _AccessVectors(NamedTuple):
 
     Each input and output is an array with one entry for each access.
 
-    An expected output of -1 means "don't care". For an output with one bit for each group, the
-    entry is the number of the only bit that is high; a number beyond the last group means that all
-    bits are low.
+    An expected output of -1 means "don't care". A write enable has one bit for each set of nodes
+    that share a register. Its entry is the number of the only bit that is high; a number beyond the
+    last bit means that all bits are low.
     """
 
     inputs: dict[str, IntArray]
@@ -56,7 +56,7 @@ class _AccessVectors(NamedTuple):
 
 
 def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
-    """Check that host ports translate all accesses as the address map says.
+    """Check that host ports translate each host address into the location in the address map.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) 
     Returns
     -------
     int
-        Number of accesses that were checked.
+        Number of accesses (reads and writes of one word) that were checked.
 
     Raises
     ------
@@ -105,11 +105,10 @@ def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) 
 
 
 def _check_input_ages(module: GateModule, ages: Mapping[str, int]) -> None:
-    """Check that every output of the module depends only on inputs from a fixed time ago.
+    """Check that every output of a module depends only on inputs from a fixed number of cycles ago.
 
-    For the name of each output, `ages` has this time in cycles.
-
-    `CONSTANT_INPUTS` are excepted.
+    `ages` has this number for each output, such as ``{"read_bank": 5}``. The inputs
+    `CONSTANT_INPUTS` may be of any age, because they do not change while the host reads.
     """
     inputs = {
         bit for name, bits in module.inputs.items() if name not in CONSTANT_INPUTS for bit in bits
@@ -141,7 +140,7 @@ def _check_input_ages(module: GateModule, ages: Mapping[str, int]) -> None:
 
 
 def _check_settling(module: GateModule, fabric: Fabric) -> None:
-    """Check that `settling` is high in the `hold` cycles after a write, and in no other.
+    """Check the output `settling`, which delays runs: high in the `hold` cycles after a write only.
 
     Two simulations, for all addresses at once. In the first, a write is followed by `hold` cycles
     with unknown inputs: `settling` must be 1 in each of them. In the second, an unknown state is
@@ -169,9 +168,9 @@ def _check_settling(module: GateModule, fabric: Fabric) -> None:
 
 
 def _remove_registers(module: GateModule) -> GateModule:
-    """Return the pipeline `module` as a function of its inputs.
+    """Return a copy of a pipeline in which each register is replaced by a wire.
 
-    The function is made of the gates of the module, with a wire in place of each register.
+    The copy computes the outputs of `module` from its inputs without delay.
     """
     gates = [*module.gates, *(Gate("OR", flop.q, flop.d, "0") for flop in module.flops)]
     flops: list[Flop] = []
@@ -181,10 +180,11 @@ def _remove_registers(module: GateModule) -> GateModule:
 
 
 def _all_accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_AccessVectors]:
-    """Yield reads, writes and ignored writes for each form, with the expected outputs.
+    """Yield test vectors of the host port: reads, writes and ignored writes of each form.
 
-    If locations depend on the root, reads are yielded for each root. `ports` says which nodes the
-    port serves.
+    Each has inputs and expected outputs, for every node and every address of a message. If
+    locations depend on the root, there are reads for each root. `ports` says which nodes the port
+    serves.
     """
     program, beat = fabric.program, fabric.beat
     served, nodes = ports.nodes, np.arange(len(ports.nodes))
@@ -225,9 +225,10 @@ def _all_accesses(fabric: Fabric, ports: HostPorts) -> Iterator[_AccessVectors]:
 
 
 def write_enable_nets(program: Program) -> list[str]:
-    """Return the net of the write enable of each send map.
+    """Return, for each send map of a program, the name of the net with its write enable.
 
-    Maps of equal size share a net, because they ignore the same addresses.
+    A send map gives the location of each word to send, in one or several forms. Send maps with
+    equally many words share a net, because the host port ignores the same addresses for them.
     """
     first = {form.layout: number for number, form in reversed([*enumerate(program.forms)])}
     numbers = write_enable_numbers(
@@ -239,11 +240,11 @@ def write_enable_nets(program: Program) -> list[str]:
 def _ignored_writes(
     fabric: Fabric, chosen: Mapping[str, int], form: int
 ) -> Iterator[_AccessVectors]:
-    """Yield accesses in which the write enables of the send map of a form must be low.
+    """Yield test vectors of a host port in which all bits of a write enable must be low.
 
-    These are: no write, a write beyond the words of the map, a write in the cycle of a start, and a
-    write during a run. `form` is the number of the form. `chosen` has the values of inputs that all
-    these accesses share, by name.
+    The inputs are: no write, a write beyond the last word to send, a write in the cycle of a start,
+    and a write during a run. The write enable is that of the form with the number `form`. `chosen`
+    has the values of inputs that all these accesses share, by name.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
     none, words = NodeGroups(fabric.nodes).n_groups, fabric.form_layouts[form].send_words
@@ -261,16 +262,17 @@ def _make_vectors(
     where: tuple[int, IntArray],
     wanted: dict[str, IntArray],
 ) -> _AccessVectors:
-    """Return accesses to consecutive addresses, from a base on, at all nodes.
+    """Return test vectors of a host port: accesses to consecutive addresses at each node.
 
     Parameters
     ----------
     chosen : mapping of str to int
         Inputs that all accesses share.
     where : tuple of (int, ndarray)
-        The base, and the host's numbers of the nodes.
+        The first address, and the values of `host_node` for all nodes.
     wanted : dict of str to ndarray, shapes that broadcast to (nodes, addresses)
-        Expected outputs.
+        Expected value of each output, by name. The number of addresses is that of the longest
+        array.
     """
     base, nodes = where
     shape = len(nodes), max(values.shape[1] for values in wanted.values())
@@ -288,7 +290,11 @@ def _compare_outputs(
     inputs: Mapping[str, IntArray],
     outputs: Mapping[str, IntArray],
 ) -> None:
-    """Compare the outputs that `function` computes for `inputs` with the expected `outputs`."""
+    """Compare the outputs that `function` computes for `inputs` with the expected `outputs`.
+
+    `function` is the host port without registers, as gates. The arrays have one entry for each
+    access, by the name of the input or output. The first difference raises `Refuted`.
+    """
     size = len(next(iter(inputs.values())))
     given = {
         name: (values[None] >> np.array(function.inputs[name], int)[:, None] & 1).astype(np.int8)

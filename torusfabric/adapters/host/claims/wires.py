@@ -24,10 +24,11 @@ HOST_INPUTS = ("start", "busy", "host_we", "host_node", "host_addr", "host_wdata
 def control_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield the wires into the host port, and those from the host port to each node.
 
-    Each wire is (instance, pin, found bits, expected bits). The found bits are those of `text`, the
-    emitted Verilog, read as gates. A register between port and node is passed over. Of a signal
-    with one bit for each group, a node receives the bit of its group. The group is the upper bits
-    of the node number; `write_node` carries the lower bits.
+    Each wire is a tuple (instance, pin, found bits, expected bits). The found bits are those of
+    `text`, the emitted Verilog, read as gates. Registers between port and node count as wires. A
+    write enable has one bit for each set of nodes that share a register, and a node receives the
+    bit of its set. The number of the set is the upper bits of the node number; `write_node` has the
+    lower bits.
     """
     host = text.instances["the_host"].pins
     gives = text.modules[fabric.prefix + "host"].outputs
@@ -48,11 +49,11 @@ def control_tree_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def read_tree_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the path of each bit of `read_data` of a node through the read tree to `host_rdata`.
+    """Yield, for each bit of `read_data` of each node, the bit of `host_rdata` to which it leads.
 
-    A level of the tree has to be an OR of its inputs and a register, so that a bit passes while all
-    other nodes output 0. Each wire is (instance, pin, reached bits, expected bits). `text` is the
-    emitted Verilog, read as gates.
+    Between both is the read tree. Each of its levels has to be an OR of its inputs and a register,
+    so that the bit passes while all other nodes output 0. The result is a tuple (instance, pin,
+    reached bits, expected bits). `text` is the emitted Verilog, read as gates.
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
     for instance in fabric.netlist.instances_with_role(Role.READ_TREE):

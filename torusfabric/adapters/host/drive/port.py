@@ -30,15 +30,18 @@ __all__ = ["HostPortDriver", "execute_runs"]
 
 
 class HostPortDriver:
-    """Driver of the host port of one fabric.
+    """Driver of the host port of a simulated fabric: it writes messages, starts runs, reads words.
+
+    A method that moves words is a generator. It yields requests (`EdgeRequest`) for clock edges
+    with given inputs; the simulator executes them, and sends the outputs back.
 
     Parameters
     ----------
     fabric : Fabric
         The fabric, with the top ``host``.
     cells : MemoryCells, optional
-        Direct access to the memories of the simulated nodes, if the engine has it. Only a sample of
-        the words then passes through the port, which is faster.
+        Direct access to the memories of the simulated nodes, if the simulator has it. Only a sample
+        of the words then passes through the port, which is faster.
     progress : Progress, optional
         Function that is called with two counts: the words that have moved so far, and the words
         that all runs will move.
@@ -60,15 +63,18 @@ class HostPortDriver:
         self._read_latency = fabric.read_latency
 
     def _run_edges(self, edges: EdgeRequest) -> Access[EdgeResult]:
-        """Have the engine run the clock edges of a request, and count them."""
+        """Have the simulator execute the clock edges of a request, and return the recorded outputs.
+
+        The edges are added to the count of the run.
+        """
         passed = yield edges
         self._clocks += passed.edges
         return passed
 
     def run(self, words: RunWords, job: Job) -> Access[EngineRun]:
-        """Load a message into every node, execute a run, and take the received words.
+        """Write a message to every node, execute a run, and read the received words into `words`.
 
-        `words` has the messages, and takes the received words. `job` has the choices of the run.
+        `words` has the messages, `job` the choices of the run.
 
         Raises
         ------
@@ -85,23 +91,26 @@ class HostPortDriver:
                          words.through_port, words.direct)  # fmt: skip
 
     def write_messages(self, words: RunWords) -> Access[None]:
-        """Write the messages into the memories: the sample through the port, the rest directly.
+        """Write the messages of a run: a sample through the host port, all others into memories.
 
-        `words` has the messages of all nodes.
+        `words` has the messages of all nodes, and decides which words are in the sample.
         """
         written = words.write_direct(self._cells)
         yield from self.write(written, words.written_beats(written))
 
     def read_received(self, words: RunWords) -> Access[None]:
-        """Collect the received words of every node in `words`, part of them through the port."""
+        """Read the received words of a run into the array `words.received`.
+
+        A sample is read through the host port, the other words directly from memories.
+        """
         for asked in words.read_accesses(self._cells):
             words.enter_read_words(asked, (yield from self.read(asked)))
 
     def write(self, which: PortAccesses, words: np.ndarray) -> Access[None]:
-        """Make write accesses, one with each edge, and then wait `hold` edges.
+        """Make write accesses at the host port, one with each clock edge; then wait `hold` edges.
 
-        `words` has the data of each access, one beat. After the wait a run begins without delay.
-        `which` has node and address of each access.
+        `words` has the data of each access, one beat. Because of the wait, the fabric does not
+        delay a run that is started next. `which` has node and address of each access.
         """
         if not which.n_accesses:
             return
@@ -145,7 +154,9 @@ class HostPortDriver:
         return cycles, run.edges, run.seconds
 
     def read(self, which: PortAccesses) -> Access[np.ndarray]:
-        """Make read accesses, one with each edge, and return the read words, one beat each.
+        """Make read accesses at the host port, one with each clock edge; return the read words.
+
+        Each word is one beat.
 
         `which` has node and address of each access.
         """
@@ -160,9 +171,11 @@ class HostPortDriver:
         return passed.shown["host_rdata"][late:]
 
     def _make_progress_callback(self, most: int) -> Callable[[int], object] | None:
-        """Return a function of the number of edges, which reports one moved word for each edge.
+        """Return a function for a request of clock edges, by which a simulator reports progress.
 
-        It reports at most `most` words; the edges after them only wait.
+        The function takes the number of edges so far. Each of the first `most` edges moves one
+        word, which it adds to the reported words; at the edges after them the driver only waits.
+        None without a progress function.
         """
         if not self._progress:
             return None
@@ -171,7 +184,7 @@ class HostPortDriver:
         return lambda edges: progress(before + min(edges, most), self._total)
 
     def _report_progress(self, done: int) -> None:
-        """Report that `done` words have moved since the first run."""
+        """Call the progress function: `done` words have moved since the begin of the first run."""
         self._done = done
         if self._progress:
             self._progress(done, self._total)
@@ -186,7 +199,7 @@ def execute_runs(
     through_port: bool,
     progress: Progress | None,
 ) -> Access[list[EngineRun]]:
-    """Execute several runs one after another; see `Engine.run_many`.
+    """Execute several runs one after another through the host port; return the result of each run.
 
     Loadable tables that are empty after reset are loaded first.
 

@@ -33,15 +33,16 @@ BATCH_WORDS = 1 << 17
 
 
 class PortAccesses(NamedTuple):
-    """Accesses of the host port, in the order in which they are made; each moves one beat.
+    """Accesses of the host port, in the order in which they are made. Each moves one beat.
 
     Parameters
     ----------
     nodes, addresses : ndarray of int, shape (accesses,)
         Node and host address of each access.
     word : ndarray of int, shape (accesses, beat)
-        The flits that each access moves, as columns of `RunWords.messages` or
-        `RunWords.received`; -1 beyond the end of a part.
+        The flits that each access moves, as columns of `RunWords.messages` or `RunWords.received`.
+        At the end of a part (the words for, or from, one other node) a beat may have fewer flits;
+        the other entries are -1.
     """
 
     nodes: IntArray
@@ -71,9 +72,11 @@ class RunWords:
     Attributes
     ----------
     messages, received : ndarray, shape (nodes, words)
-        Words that each node sends, and has received as far as they have been taken.
+        Words that each node sends, and words that it has received. The received words are 0 until
+        they have been read from the fabric.
     through_port, direct : int
-        Number of words that have passed through the port, and that were accessed directly.
+        Number of words that have passed through the host port, and number of words that were put
+        into, or taken from, the simulated memories directly.
 
     Raises
     ------
@@ -98,10 +101,13 @@ class RunWords:
         self.through_port = self.direct = 0
 
     def write_direct(self, cells: MemoryCells | None) -> PortAccesses:
-        """Write words directly into memories, and return the accesses that write all others.
+        """Put most words of the messages into memories; return the accesses that write all others.
 
-        `cells` accesses the memories directly; None if the engine cannot do this, and then all
-        words are written through the port.
+        The others are a random sample, and words in memories that the engine cannot access. The
+        caller has to write them through the host port.
+
+        `cells` accesses the memories directly; without it (None) the returned accesses write all
+        words.
         """
         chosen = self._sample_mask(self.messages.shape, cells)
         if not chosen.all():
@@ -116,12 +122,12 @@ class RunWords:
         return self._make_accesses(chosen, self._layout.send_base)
 
     def read_accesses(self, cells: MemoryCells | None) -> Iterator[PortAccesses]:
-        """Yield the accesses that read the sample, then those that read inaccessible memories.
+        """Yield two sets of accesses: for a random sample, then for words in inaccessible memories.
 
-        The caller passes the words of the first accesses to `enter_read_words` before it takes the
-        second. In between, all other words are taken directly from memories. `cells` accesses the
-        memories directly; None if the engine cannot do this, and then all words are read through
-        the port.
+        The caller makes the accesses of the first set through the host port, and passes the words
+        to `enter_read_words`, before it takes the second set. Between both sets, this method takes
+        all other words directly from memories, by `cells`. Without `cells` (None) the first set
+        reads all words.
         """
         known = self._sample_mask(self.received.shape, cells)
         yield self._make_accesses(known, self._layout.recv_base)
@@ -138,7 +144,7 @@ class RunWords:
         yield self._make_accesses(missing, self._layout.recv_base)
 
     def enter_read_words(self, which: PortAccesses, words: NDArray[Any]) -> None:
-        """Enter the words that accesses have read through the port into `received`.
+        """Enter the words that were read through the host port into the array `received`.
 
         `which` has the accesses, and `words` one beat for each of them.
         """
@@ -174,8 +180,8 @@ class RunWords:
         """Return an array of `shape` (nodes, words): True for words that pass through the port.
 
         These words are a random sample, and the first and the last word of the first and the last
-        node. All words pass through the port without `cells`, with `through_port`, or if they are
-        few.
+        node. All words pass through the port if `cells` is None, if the user has asked for this
+        (`through_port`), or if there are at most `PORT_SAMPLE_WORDS`.
         """
         total = shape[0] * shape[1]
         if cells is None or self._through_port or total <= PORT_SAMPLE_WORDS:
@@ -196,14 +202,17 @@ class RunWords:
     def _first_of_beat(self, word: IntArray) -> IntArray:
         """Return, for each flit number in `word`, the number of the first flit of its beat.
 
-        A new beat begins with each part, the words for, or from, one other node.
+        Flits are numbered over all parts of a node; a part is the words for, or from, one other
+        node. A new beat begins with each part. With parts of 5 flits and beats of 4, flits 4 and 6
+        yield 4 and 5.
         """
         return word - word % self._flits % self._beat
 
     def _make_accesses(self, chosen: _Flags, base: int) -> PortAccesses:
-        """Return the accesses that move the chosen words, and add these words to `through_port`.
+        """Return the accesses of the host port that move some words, and count these words.
 
-        `base` is the host address of the first word.
+        `chosen`, of shape (nodes, words), is True for these words. The count is added to
+        `through_port`. `base` is the host address of the first word of a node.
         """
         nodes, index = np.nonzero(chosen)
         if self._beat > 1:
@@ -225,7 +234,7 @@ class RunWords:
     def _word_locations(
         self, cells: MemoryCells, *, received: bool
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
-        """Yield the locations of all words to send or received, for a batch of nodes at a time.
+        """Yield the locations of all words to send, or of all received words, some nodes at a time.
 
         `cells` says which memories exist, and to which of them the engine has direct access.
         `received` is True for received words.
@@ -264,11 +273,12 @@ class RunWords:
             yield rows, there, reached, (node, memory[reached], address[reached])
 
     def _split_rows(self, memory: IntArray, address: IntArray) -> tuple[IntArray, IntArray]:
-        """Convert memory numbers and addresses of flits to those that `MemoryCells` uses.
+        """Convert locations of flits in the fabric to (memory, address) in `MemoryCells`.
 
-        A word of a memory holds one beat of flits. `MemoryCells` has one memory for each flit of
-        the word. Flit f of the word at address a in memory m is in memory ``m * beat + f`` of
-        `MemoryCells`, at address a. Returns these memory numbers, and these addresses.
+        A word of a memory of the fabric has one beat of flits. `MemoryCells` has one memory for
+        each flit of the word: flit f of the word at address a in memory m is at address a of memory
+        ``m * beat + f``. `memory` and `address` are arrays of numbers in the fabric, where an
+        address counts flits.
         """
         fabric = self._fabric
         own = np.array([each.own for each in fabric.program.memories])

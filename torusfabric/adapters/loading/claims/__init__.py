@@ -41,7 +41,7 @@ LOADED_ROLES = (Role.TABLE, Role.LOADER)
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise `InputError` if a fabric cannot be proved: it has streams, and runs choose the root."""
+    """Raise `InputError` for a fabric without a proof: with streams and a root chosen by runs."""
     if fabric.core.concurrent and fabric.program.any_root:
         raise InputError(
             "Streams with loaded tables are proved for a fixed root only; build the fabric "
@@ -52,7 +52,8 @@ def check_provable(fabric: Fabric) -> None:
 def with_constant_tables(fabric: Fabric) -> Fabric:
     """Return a copy of a fabric whose tables are constants, with the contents of its image.
 
-    The loaded state is constant, too. All other modules are those of the fabric.
+    The record of the loader, that this image is loaded, is constant, too. All other modules are
+    those of the fabric.
     """
     found = copy(fabric)
     found.netlist = constant_table_netlist(fabric.netlist)
@@ -60,7 +61,10 @@ def with_constant_tables(fabric: Fabric) -> Fabric:
 
 
 def constant_table_netlist(netlist: Netlist) -> Netlist:
-    """Return a copy of a netlist whose tables and loaded state are constants."""
+    """Return a copy of a netlist whose loaded tables are constants, as if nothing could be loaded.
+
+    The record of the loader, which says which image is loaded, is constant, too.
+    """
     modules = {
         name: partial(cast("Any", make), written=False)
         if netlist.roles[name] in LOADED_ROLES
@@ -71,7 +75,10 @@ def constant_table_netlist(netlist: Netlist) -> Netlist:
 
 
 def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about the emitted Verilog, the wires of loading, and the words of the image.
+    """Yield three claims: about the emitted Verilog, the loader's wires, and the image's words.
+
+    A claim is a statement that is proved. Together they lead from a proof of a copy with constant
+    tables to the fabric itself.
 
     Parameters
     ----------
@@ -88,19 +95,20 @@ def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
 
 
 def loading_claim(written: Fabric, text: GateText) -> Claim:
-    """Return the claim about the wires from the loader to the tables.
+    """Return the claim that the loader is wired to all tables, each with its own number.
 
-    `written` is the fabric. `text` is the Verilog of the hardware with constant tables, read as
-    gates.
+    `written` is the fabric. `text` is the Verilog of the copy with constant tables, read as gates;
+    its wires are checked.
     """
     says = "the loader writes every table by its own number"
     return wiring_claim("loading", says, text, loading_wires(written, text))
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the proof harnesses of the loader and of the tables.
+    """Yield the proofs, by a solver, that the loader of images and the tables work as they should.
 
-    `written` is the fabric with its tables in RAMs.
+    Each is a harness: Verilog around one module, with the claims about it. `written` is the fabric
+    with its tables in RAMs.
     """
     from ....verilog import emit  # here, since simulations need no Verilog
 
@@ -111,6 +119,8 @@ def equal_texts_claim(
     write: Callable[[], Design], proved: Design, netlists: Sequence[Netlist]
 ) -> Claim:
     """Return the claim that two designs are equal except for tables and the loader.
+
+    So proofs about the design with constant tables hold for the other modules of the fabric, too.
 
     Parameters
     ----------

@@ -24,9 +24,9 @@ __all__ = ["LoadedStreamAccess"]
 
 
 class LoadedStreamAccess(StreamAccess):
-    """The signals that loaders and unloaders give to the nodes, for runs of the loaded entries.
+    """The signals by which loaders and unloaders read and write memories, in a proof of runs.
 
-    The methods replace those of `StreamAccess` that differ with loaded tables.
+    The methods replace those of `StreamAccess` that differ for a fabric with loaded tables.
     """
 
     always_last = True
@@ -36,25 +36,30 @@ class LoadedStreamAccess(StreamAccess):
         self._entries = np.array([place.number for place in fabric.tables.image.places])
 
     def entry_numbers(self, forms: list[int]) -> IntArray:
-        """Return the entry number of each form in `forms`."""
+        """Return the number of the entry of each form, given the numbers of forms in the program.
+
+        An entry is the row of a form in the loaded tables, such as `modes`.
+        """
         found: IntArray = self._entries[forms]
         return found
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from the signal ``ends`` of the sequencer to the end of each run.
+        """Return the cycles from the sequencer's signal ``ends`` to the end of each run.
 
-        The sequencer of a loaded fabric recognises the last slot of a run in that slot, and not
-        earlier. So ``ends`` comes in the last slot or later, even if the lead is longer. `runs` are
-        executed at the same time, and the result has one number for each.
+        With fixed tables ``ends`` can come earlier. In a loaded fabric the sequencer recognises the
+        last slot (the last cycle in which it presents a row and a flit) only in that slot. So the
+        result is at most the number of cycles from the last slot to the end. `runs` are executed at
+        the same time.
         """
         forms = self.program.forms
         drains = [forms[run.form_number(self.program)].timing.drain_cycles for run in runs]
         return np.minimum(drains, self.lead)
 
     def sending_nodes(self, run: Run) -> BoolArray:
-        """Return an array that is True for each node that sends a message.
+        """Return an array that is True for each node that sends a message in a run.
 
-        The shape is (nodes,). `run` chooses the form, whose collective has the root.
+        The shape is (nodes,). If only the root sends, it is the root of the form that `run`
+        chooses.
         """
         part = self.program.part(run.form_number(self.program))
         sends: BoolArray = part.groups.group_of_node >= 0

@@ -58,9 +58,11 @@ INITIAL_CONTENTS = re.compile(
 
 
 def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator[Harness]:
-    """Yield the harness of the loader, then one for each group of tables with the same Verilog.
+    """Yield the proofs that the loader follows the format of images, and that tables store words.
 
-    Initial contents and module names are left out of this comparison of Verilog.
+    Each proof is a harness: Verilog around one module, with the claims about it. First comes the
+    harness of the loader, then one for each group of tables with the same Verilog. Initial contents
+    and module names are left out of this comparison of Verilog.
 
     Parameters
     ----------
@@ -85,9 +87,10 @@ def writing_harnesses(netlist: Netlist, design: Design, digest: int) -> Iterator
 
 
 def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
-    """Return the harness that proves the tables of one owner.
+    """Return the proof that a module with tables keeps each bit until the loader writes it.
 
-    `design` is the emitted Verilog; `name` is that of the module, and `table` its hardware.
+    The result is a harness: Verilog around the module, with the claims about it. `design` is the
+    emitted Verilog; `name` is that of the module, and `table` its hardware.
     """
     model = HarnessBuilder(design, name, resets=False)
     for number, (rows, bits) in enumerate(() if table.whole else table.tables):
@@ -111,11 +114,11 @@ def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
 
 
 def _written_bits(table: LoadedTable) -> Iterator[tuple[str, int]]:
-    """Yield two values for each bit of a row: a condition and a bit number.
+    """Yield, for each bit of the rows that a module reads, the write by which the bit changes.
 
-    The loader writes the bit if the condition, in Verilog, is true. The new value is the bit of
-    this number in the word `load_word`. If all rows of a table are read at once, the bits are those
-    of all rows.
+    A write is a pair of a condition in Verilog and a bit number: if the condition is true, the bit
+    takes the bit of this number in `load_word`, the word from the loader. The bits come row by row
+    in a module that reads all rows at once, else as the bits of one row of each table.
     """
     mine = "!rst && load_valid && (load_every || load_table == number)"
     listed = split_into_pieces(table.tables)
@@ -132,7 +135,8 @@ def _written_bits(table: LoadedTable) -> Iterator[tuple[str, int]]:
 def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
     """Yield the first and last index of each range of bits that the same word writes.
 
-    `places` has the results of `_written_bits`. One claim covers such a range.
+    `places` has the pair (condition, bit number) of each bit, from `_written_bits`. One claim can
+    cover such a range.
     """
     first = 0
     for k in range(1, len(places) + 1):
@@ -143,9 +147,11 @@ def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, i
 
 
 def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
-    """Return the harness that compares the loader with the reader.
+    """Return the proof that the loader takes the words of an image as the format says.
 
-    `design` is the emitted Verilog, `name` is that of the module, and `digest` that of the fabric.
+    The result is a harness: Verilog around the loader, with a model of the format and the claims
+    that both agree. `design` is the emitted Verilog, `name` is that of the loader, and `digest`
+    that of the fabric.
     """
     model = HarnessBuilder(design, name)
     _add_reader(model, digest)
@@ -185,10 +191,11 @@ def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int)
 
 
 def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
-    """Add the claims about a loader of one board of several.
+    """Add the claims about two outputs that only the loader of one board of several has.
 
-    They concern the output `image`, and the owner numbers of the tables of the board's nodes.
-    `model` is the harness. `blocks` has the nodes of each board, shape (boards, nodes of a board).
+    `image` names the loaded image, and `numbers` has the owner numbers of the tables of the board's
+    nodes. `model` is the harness. `blocks` has the nodes of each board, shape (boards, nodes of a
+    board).
     """
     width, bits = model.port_width("numbers"), model.port_width("numbers") // blocks.shape[1]
     joined = [
@@ -207,7 +214,7 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
 
 
 def _add_reader(model: HarnessBuilder, digest: int) -> None:
-    """Add the reader to the harness.
+    """Add to a harness the *reader*, a model of a loader that follows the format of images.
 
     Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
     registers are the fields that it has read, and the CRC. `model` is the harness, and `digest`
@@ -241,10 +248,10 @@ def _add_reader(model: HarnessBuilder, digest: int) -> None:
     model.add_register("waits_for", f"!load_we ? waits_for : {cases} : {NONE}", 4)
 
     def add_field(name: str, width: int, **values: str) -> None:
-        """Add a register that takes a new value with each word of some parts of the image.
+        """Add a register `name` of `width` bits that takes fields from some words of the image.
 
-        A keyword is the name of a part, and its value the expression for the new value. `width` is
-        the number of its bits.
+        Each keyword is a part of the image, such as ``TABLE``, and its value is the new value in
+        Verilog when a word of this part comes.
         """
         taken = " : ".join(f"load_we && now == {globals()[at]} ? {v}" for at, v in values.items())
         model.add_register(name, f"{taken} : {name}", width)
@@ -280,15 +287,15 @@ def _crc_masks() -> list[int]:
 
 
 def image_claim(image: Image) -> Claim:
-    """Return the claim that the words of an image write its contents into the tables."""
+    """Return the claim that the words of an image write `Image.contents` into the tables."""
     says = "the words of the image write each row that its modes need, and its CRC is right"
     return Claim("image", "comparison", says, partial(_check_image, image))
 
 
 def _check_image(image: Image) -> int:
-    """Compare the rows that the words of an image write with its contents; return their number.
+    """Execute the words of an image as the loader would, and compare the rows with its contents.
 
-    Raises `Refuted` if a row or the CRC is wrong.
+    The result is the number of compared rows. Raises `Refuted` if a row or the CRC is wrong.
     """
     words, layout = image.words, image.layout
     if zlib.crc32(np.array(words[:-1], "<u4").tobytes()) != words[-1]:
@@ -309,10 +316,12 @@ def _check_image(image: Image) -> int:
 
 
 def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int], int]:
-    """Return the word that each row holds after all runs of rows, keyed by (owner, piece, row).
+    """Return the contents of all table rows after the words of an image have been written.
 
-    `words` has all runs of rows of an image. `nodes` is the number of nodes; a run with the owner
-    `ALL_NODES` writes a row of each.
+    The result is {(owner, piece, row): word}; the owner is a node or a table that exists once, and
+    a piece is a range of columns of its tables. `words` are the row runs of an image: a header, the
+    first row, and a word for each row. `nodes` is the number of nodes; a run for all nodes writes
+    the row of each.
     """
     found, rest = dict[tuple[int, int, int], int](), iter(words)
     for head in rest:
@@ -325,11 +334,11 @@ def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int]
 
 
 def loading_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires of the loader and of the bus from the loader to all tables.
+    """Yield the wires that the claim about loading compares: those of the loader and of all tables.
 
-    The inputs with the owner numbers of tables are included. The bus reaches the tables of nodes
-    through a register for each group of nodes, and the single tables directly. `text` is the
-    Verilog of the fabric with constant tables, read as gates.
+    They include the owner numbers of tables, and the bus from the loader to each table. The bus
+    reaches the tables of nodes through a register for each group of nodes, and other tables
+    directly. `text` is the Verilog of the fabric with constant tables, read as gates.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes

@@ -33,7 +33,7 @@ class Packet(NamedTuple):
 
 
 class FaultChoices(NamedTuple):
-    """The limits of the choices of a run; a fault exceeds one of them.
+    """The limits of packets and commands of a run; a run with a fault exceeds one of them.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class FaultChoices(NamedTuple):
 
 
 class FaultyRun(NamedTuple):
-    """A run with a fault.
+    """The changed packets or command of a run with a fault, and the expected error.
 
     Parameters
     ----------
@@ -85,19 +85,21 @@ COMMAND_ERRORS = {"mode": MODE, "length": LENGTH, "root": ROOT, "operation": OPE
 def spoil_run(
     generator: random.Random, choices: FaultChoices, sent: Sequence[Sequence[Packet]]
 ) -> FaultyRun:
-    """Return a run with a random fault.
+    """Put a random fault into a packet or the command of a run; return the changed run.
 
     Parameters
     ----------
     generator : random.Random
         Source of the random choices: fault, node and packet.
     choices : FaultChoices
-        The limits of the run.
+        The limits of packets and commands; a fault exceeds one of them.
     sent : sequence of (sequence of Packet)
         The packets of each node without a fault.
 
     Examples
     --------
+    The fault is here a packet with one word in place of two.
+
     >>> choices = FaultChoices(2, any_length=False, commands={}, destinations=0, destination_bits=0)
     >>> spoil_run(random.Random(5), choices, [[Packet(0, (5, 6))], []]).sent
     [[Packet(number=0, words=(5,))], []]
@@ -116,7 +118,9 @@ def spoil_run(
 def possible_packet_faults(
     choices: FaultChoices, sent: Sequence[Sequence[Packet]]
 ) -> list[tuple[int, Change]]:
-    """Return the faults that packets can have: pairs of an error and a change that causes it.
+    """Return the faults that packets can have: pairs (error, function that causes it).
+
+    The function changes the packets of one node in place.
 
     `choices` has the limits of the run, and `sent` the packets of each node without a fault.
     """

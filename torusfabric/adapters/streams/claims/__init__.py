@@ -41,12 +41,17 @@ __all__ = ["tree_and_crossing_harnesses", "stream_claims", "stream_harnesses"]
 
 
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of engines, control, commands, readiness tree and crossings.
+    """Yield the proof harnesses of the modules around the core of a fabric with streams.
+
+    A harness is Verilog around one module, with claims about it: loader, unloader, control,
+    commands, readiness tree and clock crossings.
 
     `design` is the emitted Verilog.
 
     Examples
     --------
+    A small fabric has one harness for each of four modules.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "allgather")), width=2, top="stream")
     >>> [harness.name for harness in stream_harnesses(fabric, tf.emit(fabric))]
@@ -66,7 +71,10 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
 
 def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
-    """Yield the harnesses of readiness tree and crossings. `design` is the emitted Verilog."""
+    """Yield the proof harnesses of the readiness tree and of the queues between clocks.
+
+    `design` is the emitted Verilog.
+    """
     for name in fabric.netlist.modules:
         if name.startswith("readiness"):
             yield tree_harness(design, name)
@@ -75,7 +83,7 @@ def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harn
 
 
 def stream_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about packet tables and about wires.
+    """Yield the claims about packet tables, with the locations of blocks, and about wires.
 
     The wires are those of `text`, the emitted Verilog, read as gates.
     """

@@ -30,7 +30,7 @@ __all__ = ["commands_harness"]
 
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
-    """Return the harness of `Commands`.
+    """Return the proof harness of `Commands`: the emitted module, a model of it, and claims.
 
     Parameters
     ----------
@@ -65,9 +65,10 @@ def commands_harness(design: Design, shape: CommandShape) -> Harness:
 
 
 def _add_collection(model: HarnessBuilder) -> None:
-    """Add the words of the command that is being received, and claim that `Commands` has the same.
+    """Add registers to the proof harness: the words of the command that arrives, and their count.
 
-    The registers ``beats`` and ``word_..`` are those of the model.
+    The claims say that `Commands` has stored the same words and the same count in its own
+    registers.
     """
     model.add_wire("beat", "tvalid && tready")
     model.add_wire("accepted", "beat && tlast")
@@ -90,9 +91,10 @@ def _add_collection(model: HarnessBuilder) -> None:
 
 
 def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add registers to the model that count the commands in each state.
+    """Add registers to the proof harness that count the commands in each state, with claims.
 
-    `shape` has the parameters of `Commands`.
+    The states are: received, waiting for its run, run under way, status in the queue. The claims
+    say that `Commands` counts the same. `shape` has the parameters of `Commands`.
     """
     section = section_of("begun", shape.facts.sections)
     model.add_wire("put", "there && fine && waiting != 2")
@@ -115,10 +117,11 @@ def _add_counts(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Add the followed command, the number of commands ahead of it, and its state.
+    """Add registers to the proof harness that follow one command from its last word to its status.
 
-    The free value ``follow`` lets the solver choose the command. `model` is the harness, and
-    `shape` has the parameters of `Commands`.
+    The solver chooses the command, so that the claims hold for every command. The registers have
+    the words of this command, the number of commands ahead of it, and its status. `model` is the
+    harness, and `shape` has the parameters of `Commands`.
     """
     model.add_free_value("follow")
     model.add_wire("begins_here", "accepted && follow && !followed")
@@ -149,10 +152,10 @@ def _add_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _followed_form(shape: CommandShape) -> str:
-    """Return the form of the followed command, in Verilog.
+    """Return a Verilog expression for the form that mode and length of the followed command select.
 
-    Length 0 selects the form for the longest messages. `shape` has the parameters of `Commands`,
-    among them the forms of each mode.
+    The followed command is the one that the solver has chosen. Length 0 selects the form for the
+    longest messages. `shape` has the forms of each mode.
     """
     of_modes = []
     for ranges in shape.choices.served:
@@ -167,17 +170,19 @@ def _followed_form(shape: CommandShape) -> str:
 
 
 def _model_signal(name: str) -> str:
-    """Return the model signal that corresponds to a stored word of the followed command.
+    """Return the name of the signal of the proof harness for one word of the followed command.
 
-    `Commands` stores the form in place of the mode. `name` is that of a word of the command.
+    `name` is that of the word. For ``mode`` the signal is ``its_form``, because `Commands` stores
+    the form in place of the mode; for ``tag`` it is ``its_tag``.
     """
     return "its_form" if name == "mode" else f"its_{name}"
 
 
 def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that the followed command keeps its contents in every state.
+    """Claim that `Commands` holds the words of the followed command from arrival to run, unchanged.
 
-    `model` is the harness, and `shape` has the parameters of `Commands`.
+    The followed command is the one that the solver has chosen. `model` is the proof harness, and
+    `shape` has the parameters of `Commands`.
     """
     bits = {name: width for name, width in shape.stored_bits.items() if width}
     held = {"mode": "load_mode", "root": "load_root"}
@@ -234,9 +239,10 @@ def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that invalid commands are refused, with an error number that fits the command.
+    """Claim that `Commands` refuses exactly the invalid commands, each with a right error number.
 
-    `model` is the harness, and `shape` has the parameters of `Commands`.
+    A command is invalid if its mode, root, length, operator or number of words is wrong. `model` is
+    the proof harness, and `shape` has the parameters of `Commands`.
     """
     modes = shape.choices.n_modes
     mode = f"command_mode[{max(shape.mode_bits, 1) - 1}:0]"
@@ -266,9 +272,9 @@ def _claim_refusals(model: HarnessBuilder, shape: CommandShape) -> None:
 
 
 def _claim_statuses(model: HarnessBuilder) -> None:
-    """Claim the rules of AXI-Stream, and the words of a status.
+    """Claim that each status is sent as a packet of AXI-Stream with tag, error and cycles.
 
-    `model` is the harness to which they are added.
+    `model` is the proof harness to which the claims are added.
     """
     last = len(STATUS_WORDS) - 1
     moves = "status_tvalid && status_tready"
@@ -292,9 +298,10 @@ def _claim_statuses(model: HarnessBuilder) -> None:
 
 
 def _claim_stable_choices(model: HarnessBuilder, shape: CommandShape) -> None:
-    """Claim that the choices of a run are stable while nodes use them.
+    """Claim that `Commands` keeps form and root of a run at its outputs while nodes use them.
 
-    `model` is the harness, and `shape` has the parameters of `Commands`.
+    Nodes use them while they load the message of the run and while they unload its received words.
+    `model` is the proof harness, and `shape` has the parameters of `Commands`.
     """
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections

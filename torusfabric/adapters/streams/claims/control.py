@@ -25,7 +25,7 @@ __all__ = ["control_harness"]
 
 
 def control_harness(design: Design, program: Program | None, *, levels: int) -> Harness:
-    """Return the harness of the control.
+    """Return the proof harness of `StreamControl`: the module that starts runs, and claims.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ def control_harness(design: Design, program: Program | None, *, levels: int) -> 
 
 
 def _add_core(model: HarnessBuilder) -> None:
-    """Add a model of the core: it ends each run once, `LEAD_CYCLES` after it has asserted `ends`.
+    """Add a model of the core to the proof: a run ends `LEAD_CYCLES` after the output `ends`.
 
-    If a run begins in the last cycle of another, `busy` rises one cycle later than usual. The proof
-    of whole runs shows that the core behaves so.
+    The solver chooses the cycle of `ends`. If a run begins in the last cycle of another, `busy`
+    rises one cycle later than usual. The proof of whole runs shows that the real core behaves so.
     """
     model.add_wire("accepted", "start && idle")
     model.add_register("carried_out", "accepted || (carried_out && !ends)")
@@ -76,10 +76,11 @@ def _add_core(model: HarnessBuilder) -> None:
 
 
 def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
-    """Claim the conditions under which runs begin and end.
+    """Claim that the control begins a run if, and only if, all nodes are ready, and ends it once.
 
-    After the begin of a run, the readiness of nodes is valid again after `round_trip` cycles.
-    `model` is the harness to which they are added.
+    A run whose messages have a fault must be dropped. After the begin of a run, the control has to
+    wait `round_trip` cycles, until it knows again which nodes are ready. `model` is the proof
+    harness to which the claims are added.
     """
     wrong = "bad != 0"
     if model.has_name("wanted") and model.has_name("last"):
@@ -126,11 +127,12 @@ def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
 
 
 def _claim_blocks(model: HarnessBuilder, program: Program) -> None:
-    """Claim that the output `last_flit` is the number of the last flit of a block.
+    """Claim that the output `last_flit` of the control is the number of the last flit of a block.
 
-    The flits of a packet go to its blocks in turn, in units of `unit` flits. So the last flit b of
-    the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``. `model` is
-    the harness to which the claim is added.
+    The flits of a packet belong to its blocks in turn, in units of `unit` flits. The number `last`
+    is that of the last flit of the packet, and `chunks` the number of its blocks. So the last flit
+    b of the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``. `model`
+    is the proof harness to which the claim is added.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:

@@ -26,9 +26,10 @@ __all__ = ["add_runs", "add_word_position", "address_expression", "choose_by_for
 
 
 def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> None:
-    """Add the numbers of runs that have begun and ended, and assume that runs follow one another.
+    """Add counters to a proof harness: the runs that have begun, and the runs that have ended.
 
-    A run may begin in the cycle in which the run before ends, or later.
+    The proof assumes that runs follow one another: a run may begin in the cycle in which the run
+    before ends, or later. The harness is that of a loader or unloader.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> No
     sections : Sections
         Division of the memories. It decides the width of the numbers.
     begins_if : str
-        An assumption about the cycle in which a run begins, in Verilog.
+        A condition that is assumed true in each cycle in which a run begins, in Verilog.
     """
     bits = sections.message_number_bits
     model.drive_input("clear", "rst")
@@ -54,10 +55,12 @@ def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> No
 
 
 def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping[str, int]) -> None:
-    """Assume that the facts of a section change only when the next run in this section begins.
+    """Assume that inputs with facts about runs change only when a run begins.
 
-    `model` is the harness to which the assumptions are added, and `sections` the division of the
-    memories. `bits` has the width of each fact by name.
+    Each input has a field for the last run in each section (a part of each memory, used by runs in
+    turn). The field may change only when the next run in its section begins. `bits` has the width
+    of a field for each input, by name. `model` is the proof harness to which the assumptions are
+    added, and `sections` the division of the memories.
     """
     begun = section_of("$past(begun)", sections)
     for name, width in bits.items():
@@ -68,13 +71,15 @@ def assume_stable_facts(model: HarnessBuilder, sections: Sections, bits: Mapping
 
 
 def section_of(number: str, sections: Sections) -> str:
-    """Return the section of a run or message, in Verilog.
+    """Return a Verilog expression for the memory section that a run or message uses.
 
     `number` is an expression for the number of the run or message, and `sections` the division of
     the memories.
 
     Examples
     --------
+    With four sections (three buffers), the section is the two lowest bits of the number.
+
     >>> from torusfabric.adapters.streams.sections import Sections
     >>> section_of("begun", Sections(3))
     'begun[1:0]'
@@ -83,20 +88,22 @@ def section_of(number: str, sections: Sections) -> str:
 
 
 def section_fact(model: HarnessBuilder, name: str, section: str, bits: int) -> str:
-    """Return a fact of the last run in a section, in Verilog; 0 if the module has no such input.
+    """Return a Verilog expression for a fact of a run, such as its form: one field of an input.
 
-    `model` is the harness. `name` is that of the input with the fact, which has several fields of
-    `bits` bits. `section` is an expression for the number of the field: the section or, at a
-    loader, the parity of the message.
+    `name` is that of the input, which has several fields of `bits` bits. `section` is an expression
+    for the number of the field: the section of the run or, at a loader, the lowest bit of the
+    message number. The result is 0 if the module has no such input. `model` is the proof harness of
+    the module.
     """
     return vector_field(name, section, bits) if model.has_name(name) else "1'b0"
 
 
 def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
-    """Return an expression, in Verilog: true if a node has packets in a form with a root.
+    """Return a Verilog expression: true if a node sends, or receives, packets in a run.
 
-    `port` is the input of the engine with a bit for each form: `sends` or `receives`. `form` and
-    `root` are expressions, too. `shape` has the parameters of the engine.
+    `port` is the input with a bit for each form: `sends` of a loader, or `receives` of an unloader.
+    `form` and `root` are expressions for the choices of the run. `shape` has the parameters of the
+    module.
     """
     at_root = [each.at_root for each in shape.packets]
     if not any(at_root):
@@ -106,9 +113,10 @@ def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
 
 
 def choose_by_form(texts: Sequence[str], form: str) -> str:
-    """Return the expression, in Verilog, that selects one of several expressions by the form.
+    """Return a Verilog expression that selects one of several expressions by the form of a run.
 
-    `texts` has an expression for each form. `form` is an expression for the number of the form.
+    `texts` has an expression for each form. `form` is an expression for the number of the form. For
+    texts ``a`` and ``b`` the result is ``(f == 0 ? a : b)``.
     """
     *others, last = texts
     if all(text == last for text in others):
@@ -122,11 +130,14 @@ def choose_by_form(texts: Sequence[str], form: str) -> str:
 def add_word_position(
     model: HarnessBuilder, shape: EngineShape, number: str, form: str, *, valid: str
 ) -> None:
-    """Add the wires ``word_block`` and ``word_within``: block of a word, and position in the block.
+    """Add two wires to a proof harness: the block of a word in its packet, and its place there.
 
-    If the module has counters for both, the wires are these counters. A claim then says that their
-    values satisfy the equation for the number of the word in its packet, which has one solution.
-    Nothing is claimed beyond the longest packet of a form.
+    The wire ``word_block`` is the number of the block, and ``word_within`` the distance of the word
+    from the first address of the block.
+
+    If the proved module has counters for both, the wires are these counters. A claim then says that
+    their values satisfy an equation with the number of the word in its packet. The equation has one
+    solution, so the counters are right. Nothing is claimed beyond the longest packet of a form.
 
     Parameters
     ----------
@@ -171,9 +182,11 @@ def add_word_position(
 
 
 def full_flit_keeps(shape: EngineShape) -> list[str]:
-    """Return the values of `tkeep` for 1, 2, .. full flits in a word, as Verilog constants.
+    """Return the values of `tkeep` (valid bytes) for 1, 2, .. full flits in a word, in Verilog.
 
-    `shape` has the widths: bytes of a word, and flits of a word.
+    For words of two flits with two bytes each they are ``4'h3`` and ``4'hf``.
+
+    `shape` has the bytes and the flits of a word.
     """
     size = shape.keep_bits // shape.beat
     return [f"{shape.keep_bits}'h{(1 << size * (k + 1)) - 1:x}" for k in range(shape.beat)]
@@ -183,7 +196,9 @@ def full_flit_keeps(shape: EngineShape) -> list[str]:
 
 
 def row_expression(table: PacketTable, packet: str, form: str) -> str:
-    """Return the address of the row of `word_block` of a packet, in Verilog.
+    """Return a Verilog expression for the address of a row of the packet table.
+
+    The row is that of a packet's block whose number is on the wire ``word_block``.
 
     `table` is the packet table. `packet` and `form` are expressions for the number of the packet
     and its form.
@@ -200,7 +215,10 @@ def row_expression(table: PacketTable, packet: str, form: str) -> str:
 
 
 def field_expression(table: PacketTable, name: str, address: str, row: str, form: str) -> str:
-    """Return a field of a row, in Verilog, from the address of the row and the ROM output.
+    """Return a Verilog expression for a field of a row of the packet table, such as ``base``.
+
+    Each bit is a constant, a bit of the row's address (`address`), or a bit of the ROM output
+    (`row`).
 
     `table` is the packet table, and `name` that of the field. `form` is an expression for the form
     of the packet.
@@ -214,10 +232,11 @@ def field_expression(table: PacketTable, name: str, address: str, row: str, form
 
 
 def address_expression(shape: EngineShape, base: str, within: str) -> str:
-    """Return the address of a word, in Verilog.
+    """Return a Verilog expression for the address of a word.
 
-    `base` is the first address of its block, `within` the distance of the word from it. `shape` has
-    the width of the address. It also says whether an OR can replace the sum.
+    The address is the sum of `base`, the first address of the block, and `within`, the distance of
+    the word from it; both are expressions. `shape` has the width of the address, and decides if an
+    OR can replace the sum.
     """
     bits, sign = shape.memory_port.address_bits, "|" if shape.address_is_disjoint else "+"
     return f"{bits}'({bits}'({base}) {sign} {bits}'({within}))"

@@ -34,7 +34,7 @@ __all__ = ["loader_harness"]
 
 
 def loader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness of a loader.
+    """Return the proof harness of a loader: the emitted module, a model of it, and claims.
 
     Parameters
     ----------
@@ -59,9 +59,11 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the message that is being loaded, and the condition for accepting its words.
+    """Add signals to the proof harness for the message being loaded: its number, form, and root.
 
-    `model` is the harness, and `shape` has the parameters of all loaders.
+    The claims say that the loader numbers messages equally, and accepts words only while the memory
+    has room and a command allows it. `model` is the harness, and `shape` has the parameters of all
+    loaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     bits = sections.message_number_bits
@@ -100,10 +102,11 @@ def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the numbers of the next word and packet, and claim that the loader has the same.
+    """Add counters to the harness: the number of the next word in its packet, and of the packet.
 
-    Words beyond the longest packet are not counted. `model` is the harness, and `shape` has the
-    parameters of all loaders.
+    The claims say that the counters of the loader have the same values. Words beyond the longest
+    packet are not counted. `model` is the proof harness, and `shape` has the parameters of all
+    loaders.
     """
     most, counts = (
         shape.word_shape.most,
@@ -137,9 +140,10 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the faults of the message that is being loaded, and claim that the loader finds them.
+    """Add signals to the harness for the two faults of a message: wrong length, wrong destination.
 
-    `model` is the harness, and `shape` has the parameters of all loaders.
+    The claims say that the loader finds the same faults. `model` is the proof harness, and `shape`
+    has the parameters of all loaders.
     """
     most, bits, full = shape.word_shape.most, shape.flit_bits, full_flit_keeps(shape)
     last, torn = "at", "0"
@@ -180,10 +184,10 @@ def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
-    """Return an expression, in Verilog, that is true if the last packet has a wrong destination.
+    """Return a Verilog expression: true with the last word of a packet with a wrong destination.
 
-    The destination does not exist, or has had a packet of this message. `model` is the harness, and
-    `shape` has the parameters of all loaders.
+    A destination is wrong if it does not exist, or if an earlier packet of the message had it.
+    `model` is the proof harness, and `shape` has the parameters of all loaders.
     """
     if not model.has_name("tdest"):
         return "1'b0"
@@ -200,9 +204,10 @@ def _bad_destination(model: HarnessBuilder, shape: EngineShape) -> str:
 
 
 def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the queue of waiting messages, with faults and length of each, and claim the outputs.
+    """Add a queue to the harness with length and faults of each message that waits for its run.
 
-    `model` is the harness, and `shape` has the parameters of all loaders.
+    The claims say that the outputs of the loader describe the first message of this queue. `model`
+    is the proof harness, and `shape` has the parameters of all loaders.
     """
     bits, length = 3 + shape.length_bits, ""
     if shape.length_bits:
@@ -235,11 +240,11 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _equals_model(register: str, known: str, shape: EngineShape) -> str:
-    """Return an expression, in Verilog, that is true if a register equals a message of the queue.
+    """Return a Verilog expression: true if the loader has the right facts of a waiting message.
 
-    `register` has the faults and the length of a waiting message in the loader, `known` those in
-    the model. The length of a message with a length fault does not matter. `shape` has the width of
-    the length.
+    `register` is the register of the loader with length and faults of the message, `known` that of
+    the proof harness. The length of a message with a wrong length does not matter. `shape` has the
+    width of the length.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
@@ -248,9 +253,11 @@ def _equals_model(register: str, known: str, shape: EngineShape) -> str:
 
 
 def _claim_writes(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Claim that each accepted word, and nothing else, is written one cycle later.
+    """Claim that the loader writes each accepted word, and nothing else, one cycle later.
 
-    `model` is the harness, and `shape` has the parameters of all loaders.
+    Further claims say that the memory and the address are those of the packet table, and that no
+    run uses this section of the memory. `model` is the proof harness, and `shape` has the
+    parameters of all loaders.
     """
     sections, table = shape.facts.sections, shape.packet_table
     model.add_wire("counts_word", "accepted && !beyond")

@@ -26,7 +26,12 @@ __all__ = ["add_nodes", "claim_facts", "crossing_harness", "tree_harness"]
 
 
 def add_nodes(model: HarnessBuilder, levels: int) -> None:
-    """Add a node, all other nodes, and a tree of `levels` registers to the model."""
+    """Add a model of all nodes to the proof harness of the control, which starts runs.
+
+    One node has outputs that the solver chooses, and stands for any node. One further signal stands
+    for all others together. The readiness tree between nodes and control is a delay of `levels`
+    cycles.
+    """
     model.add_register("arrives", "run_begins")
     model.add_free_value("node_ready")
     model.add_free_value("others_ready")
@@ -51,21 +56,23 @@ def add_nodes(model: HarnessBuilder, levels: int) -> None:
 
 
 def _stays_in_others(sections: Iterable[int], stays: Callable[[str], str]) -> str:
-    """Return the claim that `stays` is true for every section except that of the run just begun.
+    """Return a Verilog condition: a run that begins changes nothing in the sections of other runs.
 
-    `stays` returns a condition for the number of a section, both in Verilog. `sections` has the
-    numbers of all sections.
+    A section is one of some equal parts of each memory, used by runs in turn. `stays` returns, for
+    the number of a section, a condition that its value is unchanged. `sections` has the numbers of
+    all sections.
     """
     kept = (f"($past(section) == {k} || {stays(str(k))})" for k in sections)
     return f"!steady || ({' && '.join(kept)})"
 
 
 def claim_facts(model: HarnessBuilder) -> None:
-    """Claim the outputs of the control that describe a run: `error`, `run_empty`, `run_last`.
+    """Claim that the control reports each run rightly, by `error`, `run_empty` and `run_last`.
 
-    They have the values for a run from one cycle after its begin. `run_empty` and `run_last` keep
-    them until the next run in the same section of the memories begins. `model` is the harness to
-    which the claims are added.
+    From one cycle after the begin of a run, these outputs say why it was dropped, if it was
+    dropped, and the number of the last flit of its packets. `run_empty` and `run_last` have a field
+    for each section of the memories, which keeps its value until the next run in this section
+    begins. `model` is the proof harness to which the claims are added.
     """
     sections, bits = range(model.port_width("run_empty")), model.port_width("last")
     destination, packets = RunError.DESTINATION, RunError.PACKETS
@@ -94,7 +101,9 @@ def claim_facts(model: HarnessBuilder) -> None:
 
 
 def tree_harness(design: Design, name: str) -> Harness:
-    """Return the harness of a module of the tree: one cycle later it outputs its inputs combined.
+    """Return the proof harness of one module of the readiness tree, which combines states of nodes.
+
+    The claims say that its outputs are the combination of its inputs, one cycle later.
 
     Parameters
     ----------
@@ -145,7 +154,9 @@ RESETS = ("node_reset_node_resets", "sync_reset_sync_resets")
 
 
 def crossing_harness(design: Design, name: str) -> Harness:
-    """Return the harness of a crossing: counters that cross clocks change one bit at a time.
+    """Return the proof harness of a queue between two clocks, with claims about its counters.
+
+    The claims say that a counter which the other clock reads changes one bit at a time.
 
     The proof has one clock for all registers. This suffices, because each counter is in one clock
     domain, and the inputs that move it are free.
@@ -159,6 +170,8 @@ def crossing_harness(design: Design, name: str) -> Harness:
 
     Examples
     --------
+    There are two claims for each of the two counters of the queue.
+
     >>> import torusfabric as tf
     >>> program = tf.compile(tf.plan("2", "allgather"))
     >>> fabric = tf.Fabric(program, width=2, top="stream", clocks="per-node")

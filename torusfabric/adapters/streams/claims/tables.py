@@ -24,7 +24,10 @@ __all__ = ["check_tables"]
 
 
 def check_tables(core: Core, shape: EngineShape) -> int:
-    """Check the location of each word, for packets of all lengths, all forms and all roots.
+    """Check that a packet table gives the right location of each word, for all possible packets.
+
+    These are the packets of all lengths, all forms and all roots. A location is a memory and an
+    address in it.
 
     Parameters
     ----------
@@ -65,9 +68,12 @@ def check_tables(core: Core, shape: EngineShape) -> int:
 
 
 def decode_field(table: PacketTable, name: str) -> IntArray:
-    """Return the values of a field that the hardware reads, shape (nodes, rows).
+    """Return the values of a field that the hardware reads from a packet table.
 
-    They are assembled from the sources of the bits: constants, address bits and ROM bits.
+    The result has the shape (nodes, rows).
+
+    Each value is assembled from its bits, which are constants, bits of the row address, or bits of
+    the ROM.
 
     Parameters
     ----------
@@ -92,12 +98,12 @@ def decode_field(table: PacketTable, name: str) -> IntArray:
 def _rows_and_steps(
     shape: EngineShape, form: int, root: int, beats: int
 ) -> tuple[IntArray, IntArray]:
-    """Return two arrays for the words of packets of one form, for one root.
+    """Return two arrays for the packets of one form: the table row, and the distance, of each word.
 
-    The first, of shape (packets, words), has the number of the row of each word in the packet
-    table. The second, of shape (words,), has the distance of each word from the first address of
-    its block. `beats` is the number of words of the longest packet. `form` and `root` are the
-    numbers of the form and of the root in its group.
+    The first array, of shape (packets, words), has the number of the word's row in the packet
+    table. The second, of shape (words,), has the distance of the word from the first address of its
+    block. `beats` is the number of words of the longest packet. `form` and `root` are the numbers
+    of the form and of the root in its group.
     """
     words, packets, table = shape.word_shape, shape.packets[form], shape.packet_table
     packet = np.array([root]) if packets.by_root else np.arange(packets.most_packets)
@@ -113,11 +119,13 @@ def _rows_and_steps(
 def _expected_fields(
     core: Core, shape: EngineShape, form: int, length: int, root: int
 ) -> tuple[dict[str, IntArray], BoolArray]:
-    """Return the expected values of each field, and an array that is True for words that exist.
+    """Return the expected location of each word, and an array that is True for words that exist.
 
-    All arrays have the shape (nodes, packets, words). A value is -1 where it does not matter.
-    `core` gives the locations. `form`, `length` and `root` are choices of the run: number of the
-    form, flits of a packet, and position of the root in its group.
+    The location has three arrays, by name: ``bank`` (the number of a memory), ``address``, and
+    ``own``, 1 for a word that the node sends to itself. All arrays have the shape (nodes, packets,
+    words). A value is -1 where it does not matter. `core` gives the locations. `form`, `length` and
+    `root` are choices of the run: number of the form, flits of a packet, and position of the root
+    in its group.
     """
     packets, received = shape.packets[form], shape.verb == "unload"
     first = core.beat * np.arange(-(-length // core.beat))

@@ -45,7 +45,7 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the harness of an unloader: the emitted module, the model and the claims.
+    """Return the proof harness of an unloader: the emitted module, the model and the claims.
 
     Parameters
     ----------
@@ -86,9 +86,10 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
 
 
 def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
-    """Return the valid bit and the tags of each pipeline stage, the last stage first.
+    """Return two Verilog expressions for each pipeline stage of an unloader, last stage first.
 
-    `shape` has the parameters of all unloaders.
+    The first is true if the stage holds a word. The second has the tags of the word, `tlast` and
+    `tid`, and a bit for each valid flit. `shape` has the parameters of all unloaders.
     """
     size = shape.keep_bits // shape.beat
     full = "".join(f"tkeep[{k * size}], " for k in reversed(range(1, shape.beat)))
@@ -98,11 +99,12 @@ def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
 
 
 def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the facts of the run that is unloaded.
+    """Add signals to the proof harness that describe the run being unloaded, such as its form.
 
-    Also claim that the register ``brought`` of the unloader says, for each section, if the last run
-    there has words for this node. The model assumes that each section has a valid form; a claim
-    about `Commands` proves this. `shape` has the parameters of all unloaders.
+    They are its form, its root, the length of its packets, and high if it was dropped. A claim says
+    that the register ``brought`` of the unloader has a bit for each section of the memories: high
+    if the last run there has words for this node. The proof assumes that each section has a valid
+    form; a claim about `Commands` proves this. `shape` has the parameters of all unloaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
@@ -132,10 +134,11 @@ def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add registers to the model: the number of the current packet, and of the next word in it.
+    """Add counters to the harness: the number of the current packet, and of the next word in it.
 
-    Also claim that the unloader has the same numbers. Runs without words for this node are skipped.
-    `shape` has the parameters of all unloaders.
+    The claims say that the counters of the unloader have the same values. Runs without words for
+    this node are skipped. `model` is the proof harness, and `shape` has the parameters of all
+    unloaders.
     """
     sections, bits = shape.facts.sections, shape.facts.sections.message_number_bits
     model.add_wire("last_word", "at == last_index")
@@ -182,9 +185,11 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the queue of tags, the oldest word first, and claim that each stage has its tags.
+    """Add a queue to the proof harness with the tags of all words in the pipeline of the unloader.
 
-    `model` is the harness, and `shape` has the parameters of all unloaders.
+    The tags of a word are `tlast`, `tid`, and its valid flits. The claims say that each pipeline
+    stage has the tags of its word, so that no word is lost or doubled. `model` is the harness, and
+    `shape` has the parameters of all unloaders.
     """
     model.add_wire("origin", _packet_origin(shape), shape.stream_id_bits)
     model.add_wire(
@@ -219,7 +224,7 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _packet_origin(shape: EngineShape) -> str:
-    """Return the origin of the current packet of the model, as an expression in Verilog.
+    """Return a Verilog expression for the origin of the packet whose words the unloader sends now.
 
     `shape` has the parameters of all unloaders.
     """
@@ -231,11 +236,12 @@ def _packet_origin(shape: EngineShape) -> str:
 
 
 def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Add the location from which a word is read, and claim that the unloader reads there.
+    """Add registers to the proof harness: the expected memory and address of each word read.
 
-    The word's row in the packet table is known one cycle after the ROM has its address. The model
-    keeps the number of the row, the form, and the number of the word in its packet, for that cycle.
-    `shape` has the parameters of all unloaders.
+    The claims say that the unloader reads there. The packet table gives the location in the row of
+    the word's block, which is read one cycle after the ROM has its address. For this cycle the
+    harness keeps the number of the row, the form, and the number of the word in its packet. `shape`
+    has the parameters of all unloaders.
     """
     table, bits = shape.packet_table, shape.facts.sections.message_number_bits
     packet = (
@@ -305,9 +311,9 @@ def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _claim_port(model: HarnessBuilder, shape: EngineShape) -> None:
-    """Claim the rules of AXI-Stream, and that every word is offered after a bounded time.
+    """Claim that the unloader obeys AXI-Stream, and offers every word after a bounded time.
 
-    `model` is the harness, and `shape` has the parameters of all unloaders.
+    `model` is the proof harness, and `shape` has the parameters of all unloaders.
     """
     stages, tags = (
         len(_pipeline_stages(shape)),

@@ -60,7 +60,10 @@ WRITE_ENABLES, KEEP = ("write_enable", "own_enable"), "tkeep"
 
 
 class StreamAccess(NodeAccess):
-    """Accesses to the memories of nodes, by the signals that loaders and unloaders drive.
+    """The reads and writes of node memories by loaders and unloaders, in the proof of whole runs.
+
+    A loader writes the message of a node into memories, an unloader reads the received words. The
+    proof leaves out both, and drives their outputs.
 
     Attributes
     ----------
@@ -69,7 +72,7 @@ class StreamAccess(NodeAccess):
     number : int
         Number of the run that is executed.
     lead : int
-        Cycles from the output `ends` of the run port to the last cycle of a run.
+        Cycles from the output `ends` of the core to the last cycle of a run.
     """
 
     port, refuses, follows = "tdata", False, 1
@@ -101,18 +104,19 @@ class StreamAccess(NodeAccess):
 
     @property
     def nodes_by_module(self) -> dict[str, list[int]]:
-        """The nodes of each module that drives `tdata` (own blocks)."""
+        """For each module that drives `tdata` of a stream, by name: the nodes with an instance."""
         return self._outlets
 
     def idle_access_nets(self) -> dict[str, IntArray]:
-        """Return the values of write enables in cycles without a write."""
+        """Return the value of each write enable in cycles without a write, by net name: 0."""
         names = [name for name in self.machine.text.nets if name.startswith(WRITE_ENABLES)]
         return dict.fromkeys(names, np.array([[0]]))
 
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the values at the run port that are sampled with the start of each run.
+        """Return the inputs of the core that are sampled with the start of each run, by name.
 
-        `runs` are executed at the same time; each value is an array with one number for each.
+        Examples are form, root and section. `runs` are executed at the same time; each value is an
+        array with one number for each.
         """
         forms = [run.form_number(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.n_sections
@@ -126,14 +130,15 @@ class StreamAccess(NodeAccess):
         return found if several else found | self.last_flits(runs)
 
     def entry_numbers(self, forms: list[int]) -> IntArray:
-        """Return the number by which the run port identifies each form; here that of the form.
+        """Return the number by which the core identifies the form of each run: here the same.
 
-        `forms` has the number of the form of each run.
+        `forms` has the number of the form of each run. A subclass for loadable tables has other
+        numbers.
         """
         return np.array(forms)
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from the output `ends` to the last cycle of each run.
+        """Return the cycles from the output `ends` of the core to the last cycle of each run.
 
         `runs` are executed at the same time; the result has one number for each.
         """
@@ -153,9 +158,9 @@ class StreamAccess(NodeAccess):
         return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the number of the last flit of a block in each of `runs`.
+        """Return the number, from 0, of the last flit of a block in each of `runs`.
 
-        The mapping has one entry, named by the input of the run port: `last`.
+        The key is ``last``, the name of the core's input; the value has a number for each run.
         """
         forms = [self.program.forms[run.form_number(self.program)] for run in runs]
         last = [0 if form.loop.padded else form.block_of(run.length) - 1
@@ -163,9 +168,11 @@ class StreamAccess(NodeAccess):
         return {"last": np.array(last)}
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps in which loaders write words to memories and own blocks.
+        """Return the steps, one for each cycle, in which loaders write the messages of runs.
 
-        `runs` are executed at the same time.
+        A step has the outputs of loaders for one word of each node: memory and address, and for
+        words that the node sends to itself, the location in a memory beside the core. `runs` are
+        executed at the same time.
         """
         bank, address = self.locate_beats(runs, self._sent_locations, ends_at_once=True)
         own = stack_runs([self._own_beat_indices(run) for run in runs], ends_at_once=True)
@@ -186,16 +193,17 @@ class StreamAccess(NodeAccess):
         )
 
     def at_all_nodes(self, **numbers: int) -> dict[str, IntArray]:
-        """Return inputs that are equal at all nodes.
+        """Return inputs of nodes with the numbers of runs, equal at all nodes, by name.
 
-        `numbers` has a run number for each port. The input is the run number modulo twice the
-        sections.
+        `numbers` has a run number for each input. The value is the run number modulo twice the
+        number of sections, as the hardware counts; a section is a part of each memory, used by runs
+        in turn.
         """
         wrap, nodes = 2 * self.loader.facts.sections.n_sections, self.program.topology.nodes
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
 
     def _sent_locations(self, run: Run) -> Locations:
-        """Return the locations of the words that nodes send; address -1 where a node sends none.
+        """Return memory and address of each word that nodes send; address -1 for no word.
 
         `run` chooses form, length and root.
         """
@@ -206,7 +214,9 @@ class StreamAccess(NodeAccess):
         return Locations(bank, np.where(self.sending_nodes(run)[:, None], address, -1))
 
     def _beat_indices(self, words: int, length: int) -> IntArray:
-        """Return the number of each beat within its packet, for packets of equal length.
+        """Return the number of each beat in its packet, for consecutive packets of equal length.
+
+        For two packets of 5 flits, and beats of 2 flits, it is 0, 1, 2, 0, 1, 2.
 
         Parameters
         ----------
@@ -232,9 +242,10 @@ class StreamAccess(NodeAccess):
         return (group_by_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
 
     def _own_beat_indices(self, run: Run) -> IntArray:
-        """Return, for each node and beat that it sends, the number of the beat in the own block.
+        """Return, for each beat that a node sends to itself, the number of the beat in its packet.
 
-        The result is -1 for beats that go to other nodes. `run` chooses form and length.
+        The result has the shape (nodes, beats) of all sent beats; it is -1 for beats to other
+        nodes. `run` chooses form and length.
         """
         part = self.program.part(run.form_number(self.program))
         index = self._beat_indices(words := part.layout.send_words(run.length), run.length)
@@ -244,7 +255,7 @@ class StreamAccess(NodeAccess):
         return np.where(part.groups.position_of_node[:, None] == packet, index, -1)
 
     def _received_locations(self, run: Run) -> Locations:
-        """Return the locations of the words that each node receives.
+        """Return memory and address of each word that nodes receive.
 
         `run` chooses form, length and root.
         """
@@ -254,10 +265,10 @@ class StreamAccess(NodeAccess):
         )
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps in which unloaders read words, in their order.
+        """Return the steps, one for each beat, in which unloaders read the received words of runs.
 
-        Meanwhile the next run is executed, and loaders write anything into its section. `runs` are
-        executed at the same time.
+        Meanwhile loaders may write any words into the section of the next run: their write enables
+        are unknown. `runs` are executed at the same time.
         """
         bank, address = self.locate_beats(runs, self._received_locations)
         own = self._is_send_memory[bank] & (address >= 0)
@@ -282,10 +293,11 @@ class StreamAccess(NodeAccess):
         )
 
     def endpoint_inputs(self, steps: AccessSteps, step: int) -> dict[str, Override]:
-        """Return the inputs of nodes in a step of some accesses.
+        """Return the inputs of nodes in one cycle of an access.
 
-        A read takes several steps, and its address is driven in the first one only. In a run with
-        an even number the receiver stalls in every odd step.
+        A read takes several cycles, numbered by `step`, and its address is driven in the first one
+        only. In runs with an even number, the receiver stalls in every second cycle, so that stalls
+        are proved as well.
         """
         if step and KEEP in steps.numbers:
             there, known = steps.numbers["read_advance"], (KEEP, *WRITE_ENABLES)
@@ -295,10 +307,10 @@ class StreamAccess(NodeAccess):
         return super().endpoint_inputs(steps, step)
 
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Return numbers as bits of a port.
+        """Return numbers, `values`, as bits of an input of nodes.
 
         For `tkeep` the number counts valid flits, and the result has a bit for each byte. `module`
-        and `port` are names: of a module of nodes, and of its input. `values` are the numbers.
+        is the name of a module of nodes, and `port` that of its input.
         """
         if port != KEEP:
             return super().port_bits(module, port, values)
@@ -308,17 +320,22 @@ class StreamAccess(NodeAccess):
 
     @property
     def has_receiver_waits(self) -> bool:
-        """True if the receiver stalls in every other step of a read."""
+        """True if the receiver of a stream stalls in every second cycle of a read."""
         return self.number % 2 == 0
 
     @property
     def _is_send_memory(self) -> BoolArray:
-        """True for each send memory among the memories of the core."""
+        """Array with an entry for each memory of the core: True for a send memory."""
         return np.array([memory.own for memory in self._core.rows.memories])
 
 
 class StreamRuns(MemoryRuns):
-    """Proof of runs with each number, while other runs and loads change other sections."""
+    """Proof of whole runs with each run number, while other runs change other memory sections.
+
+    A section is one of some equal parts of each memory, which runs use in turn. Run numbers count
+    modulo twice the number of sections. At the same time, other messages are loaded and other runs
+    unloaded, in other sections.
+    """
 
     access: StreamAccess
 
@@ -336,10 +353,10 @@ class StreamRuns(MemoryRuns):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs with a number, and return the state that they leave.
+        """Execute runs with symbolic words, and return the state that they leave.
 
-        Each run begins in the cycle after the last write of its message. The last variant is
-        `_prove_back_to_back`.
+        Each run begins in the cycle after the last write of its message. If `variant` is the last
+        one, each run begins in the last cycle of another run (`_prove_back_to_back`).
 
         Parameters
         ----------
@@ -348,8 +365,8 @@ class StreamRuns(MemoryRuns):
         rest : Snapshot
             The idle state from which they start.
         variant : int
-            The number of the runs; or the number after the last, for runs that follow without a
-            pause.
+            The run number, which decides the section of the memories. The value after the last run
+            number is for runs that follow without a pause.
         compares : bool
             True to read and compare the received words.
         """
@@ -380,10 +397,13 @@ class StreamRuns(MemoryRuns):
         return cover_runs(left, len(runs))
 
     def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the input with the last flit of a block, if it is driven after the start.
+        """Return the input with the number of the last flit of a block, if it follows the start.
 
-        The mapping is empty if the number is sampled with the start. `runs` are executed at the
-        same time.
+        With several forms, the number is driven one cycle after the start, because it depends on
+        the form.
+
+        Otherwise the number is sampled with the start, and the result is empty. `runs` are executed
+        at the same time.
         """
         late = self.access.always_last or len(self.program.forms) > 1
         return self.starts.input_bits(self.access.last_flits(runs) if late else {})
@@ -408,8 +428,9 @@ class StreamRuns(MemoryRuns):
     ) -> Snapshot:
         """Execute pairs of runs, of which the second begins in the last cycle of the first.
 
-        The starts of the first runs differ, so that all of them end in the same cycle. The words of
-        either the first or the second runs are compared; the words of the others are unknown.
+        The starts of the first runs differ, so that all of them end in the same cycle. The received
+        words of either the first or the second runs are compared; the messages of the others are
+        unknown.
 
         Parameters
         ----------
@@ -456,16 +477,21 @@ class StreamRuns(MemoryRuns):
         return cover_runs(left, len(runs))
 
     def _load_steps(self, number: int, **others: int) -> AccessSteps:
-        """Return steps in which loaders may write any words into the section of message `number`.
+        """Return an access in which loaders may write any words into the section of a message.
 
-        If `number` is that of the run under proof, they write nothing.
+        The section is the part of each memory for the message with this number. If `number` is that
+        of the run under proof, loaders write nothing. `others` are further inputs of nodes, with
+        run numbers.
         """
         enable = 0 if number == self.access.number else UNKNOWN
         always = self.access.at_all_nodes(write_section=number, **others)
         return AccessSteps(0, {}, always=always, otherwise=dict.fromkeys(WRITE_ENABLES, enable))
 
     def _check_end_signals(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
-        """Check the outputs `ends`, `ending` and `idle` of the run port in a cycle of runs.
+        """Check the outputs by which the core announces the end of a run, in one cycle of runs.
+
+        They are `ends`, some cycles before the last; `ending`, one cycle before; and `idle`, from
+        the last cycle on.
 
         `cycles` has the number of cycles of each run.
         """
@@ -481,9 +507,10 @@ class StreamRuns(MemoryRuns):
             self.check_output(runs, cycle, signal, wanted)
 
     def _with_unknown_registers(self, now: Snapshot, number: int) -> Snapshot:
-        """Return a state with the memories of `now`, and unknown registers.
+        """Return a state with the memory contents of `now`, and unknown registers.
 
-        Only the registers with the section number are known: nodes use the section of run `number`.
+        Only the registers with the section number are known: nodes use the part of the memories for
+        run `number`.
         """
         machine, access = self.machine, self.access
         known = machine.unknown_state()
@@ -495,12 +522,13 @@ class StreamRuns(MemoryRuns):
         return with_register_arrays(now, [*register_arrays(known)])
 
     def _disturb_state(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
-        """Change the memories of a state as other runs and loads may: write unknown values.
+        """Write unknown values to all memory words that other runs, or loaded messages, may change.
 
-        They write into their own sections. One cycle is simulated for each pair of a run and a
-        load. All registers except the section number are unknown in this cycle, so the result
-        covers any number of cycles. `now` is the state, whose memories are changed in place. `runs`
-        and `loads` are the numbers of the runs and of the loaded messages.
+        A run, and a loaded message, may change its own section of each memory. One cycle is
+        simulated for each pair of a run and a message. All registers except the section number are
+        unknown in this cycle, so it covers any number of cycles. `now` is the state, whose memories
+        are changed in place. `runs` and `loads` are the numbers of the runs and of the loaded
+        messages.
         """
         machine, access = self.machine, self.access
         for number in runs:

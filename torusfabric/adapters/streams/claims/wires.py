@@ -34,7 +34,10 @@ COMMAND_SIGNALS = ("load_valid", "load_mode", "load_root", "unload_mode", "unloa
 
 
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
-    """Yield the claims about wires: at nodes, to and from the control, and all others.
+    """Yield the claims that the wires of a fabric with streams lead where they should.
+
+    There are three: about wires within nodes, about wires to and from the control, which starts
+    runs, and about all other wires of loaders, unloaders and clock crossings.
 
     The claims are proved of `text`, the emitted Verilog, read as gates.
     """
@@ -47,10 +50,10 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires between endpoint, engines, own block and ROMs of each node.
+    """Yield wires, as found and as expected, between the modules of each node.
 
-    Output and input of such a wire have the same name. `text` is the emitted Verilog, read as
-    gates.
+    The modules are endpoint, loader, unloader, the memory for words to itself, and ROMs. Output and
+    input of such a wire have the same name. `text` is the emitted Verilog, read as gates.
     """
     for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
@@ -72,7 +75,7 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires between control, commands, sequencer and all nodes.
+    """Yield wires, as found and as expected, between control, commands, sequencer and all nodes.
 
     An output of control, commands or sequencer drives all inputs of the same name, at nodes through
     a register. The readiness tree leads from each node to the control. `text` is the emitted
@@ -106,7 +109,7 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _tree_sources(fabric: Fabric, text: GateText, bits: list[Bit]) -> set[Bit]:
-    """Return the outputs of nodes that lead to the outputs `bits` of the readiness tree.
+    """Return the outputs of loaders and unloaders that the readiness tree combines to `bits`.
 
     `text` is the emitted Verilog, read as gates.
     """

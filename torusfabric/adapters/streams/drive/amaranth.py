@@ -37,7 +37,7 @@ SHORTEST_PERIOD, LONGEST_PERIOD = 0.4, 2.4
 
 
 class StreamBench:
-    """All sources and sinks of a fabric, and a log of the received beats.
+    """The senders and receivers at all streams of a simulated fabric, and a log of received beats.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class StreamBench:
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """Return a process of the simulator for each clock; the first is for the fabric clock.
+        """Return a process for Amaranth's simulator for each clock, first that of the fabric clock.
 
         The simulation ends when the first process ends. Periods and phases of the other clocks are
         random, so that edges of two clocks drift past each other.
@@ -83,7 +83,7 @@ class StreamBench:
 
     @property
     def _is_over(self) -> bool:
-        """True if no beat has passed for so long that the simulation ends."""
+        """True if no beat has been transferred for so long that the simulation has to end."""
         traffic = self._traffic
         return self._quiet >= (traffic.patience if self._left > 0 else traffic.settling)
 
@@ -99,14 +99,14 @@ class StreamBench:
     def _make_testbench(
         self, clock: Signal | None, ports: Sequence[_StreamEnd], period: int, phase: int
     ) -> Testbench:
-        """Return the process of the simulator for one of several clocks.
+        """Return the process that drives one of several clocks, and the streams with this clock.
 
         Parameters
         ----------
         clock : Signal or None
             The clock to drive; None for the fabric clock, which the simulator drives.
         ports : sequence of _StreamEnd
-            The ports of this clock, which are sampled just before it rises.
+            Senders and receivers with this clock. Their streams are sampled just before it rises.
         period, phase : int
             Period of the clock, and delay of its first period, in femtoseconds.
         """
@@ -131,9 +131,10 @@ class StreamBench:
         return testbench
 
     def _record_beats(self, ctx: SimulatorContext, ports: Sequence[_StreamEnd]) -> None:
-        """Sample the ports of a clock, and count the beats transferred at the next edge.
+        """Sample some streams before a clock edge, and count the beats transferred at this edge.
 
-        `ctx` is the simulator's context of the process, and `ports` are those of the clock.
+        `ctx` is the simulator's context of the process, and `ports` are the senders and receivers
+        with the clock.
         """
         beats = sum([port.sample_beat(ctx, self.log.clocks) for port in ports])
         # After all expected beats have arrived, further ones must not keep the simulation alive.
@@ -142,7 +143,7 @@ class StreamBench:
         self._left -= beats
 
     def _end_cycle(self, ctx: SimulatorContext) -> None:
-        """Log the end of a run and a change of `error`, and count a cycle of the fabric clock.
+        """Count a cycle of the fabric clock, and log if a run has ended or `error` has changed.
 
         `ctx` is the simulator's context of the process.
         """
@@ -162,7 +163,7 @@ class StreamBench:
 
 
 class _StreamEnd(ABC):
-    """A port: the source or sink at one stream of the fabric."""
+    """The driver at one stream of the fabric: a sender (source) or a receiver (sink)."""
 
     def __init__(self, design: Assembly, end: Source | Sink, random: np.random.Generator) -> None:
         self._design, self.prefix, self._stall = design, end.prefix, end.stall
@@ -173,12 +174,15 @@ class _StreamEnd(ABC):
                         if (signal := self._stream_signal(name)) is not None}  # fmt: skip
 
     def _stream_signal(self, name: str) -> Any:
-        """Return the signal `name` of the stream, such as ``tdata``; None if there is none."""
+        """Return the signal `name` of the stream, such as ``tdata``; None if it lacks it."""
         return getattr(self._design, f"{self.prefix}_{name}", None)
 
     @abstractmethod
     def drive_signals(self, ctx: SimulatorContext) -> None:
-        """Set the signals for the next edge. `ctx` is the simulator's context."""
+        """Set the signals that this driver drives, before a clock edge.
+
+        `ctx` is the simulator's context.
+        """
 
     @abstractmethod
     def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
@@ -189,14 +193,14 @@ class _StreamEnd(ABC):
 
 
 class _SourceDriver(_StreamEnd):
-    """A source: sends its beats, one after another."""
+    """The driver at a stream into the fabric: sends its beats, one after another, and stalls."""
 
     def __init__(self, design: Assembly, source: Source, random: np.random.Generator) -> None:
         super().__init__(design, source, random)
         self.beats, self._offered = deque(source.beats), False
 
     def drive_signals(self, ctx: SimulatorContext) -> None:
-        """Offer the next beat, or no beat with random values on the other signals.
+        """Offer the next beat or, at random, none: `tvalid` low, random values on other signals.
 
         `ctx` is the simulator's context.
         """
@@ -226,7 +230,7 @@ class _SourceDriver(_StreamEnd):
 
 
 class _SinkDriver(_StreamEnd):
-    """A sink: receives beats and logs them."""
+    """The driver at a stream out of the fabric: receives beats and logs them."""
 
     def __init__(
         self, design: Assembly, sink: Sink, random: np.random.Generator, log: StreamLog
@@ -242,9 +246,10 @@ class _SinkDriver(_StreamEnd):
         ctx.set(self._ready, self._takes)
 
     def sample_beat(self, ctx: SimulatorContext, cycle: int) -> bool:
-        """Return True if a beat is accepted at the next edge; a waiting beat must not change.
+        """Return True if a beat is accepted at the next edge, and log this beat.
 
-        `ctx` is the simulator's context, and `cycle` is logged with the beat.
+        Also check that a beat which waits does not change. `ctx` is the simulator's context, and
+        `cycle` is logged with the beat.
         """
         if not ctx.get(self._valid):
             self._check_stable(None)
@@ -260,7 +265,10 @@ class _SinkDriver(_StreamEnd):
         return True
 
     def _check_stable(self, beat: Beat | None) -> None:
-        """Write the sink into the log if a beat that waits for `tready` has changed or vanished."""
+        """Log a fault of this stream if a beat that waits for `tready` has changed or vanished.
+
+        `beat` is the beat that is offered now, or None.
+        """
         if self._held is not None and (
             beat is None or beat._replace(cycle=self._held.cycle) != self._held
         ):

@@ -21,7 +21,7 @@ STATUS_SINK = "m_axis_status"
 
 
 class Beat(NamedTuple):
-    """A word of a stream with its tags.
+    """One transfer of a stream: a word, and the values of the stream's other signals.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Beat(NamedTuple):
     keep: int = 0
 
     def split_flits(self, beat: int, width: int) -> Iterable[Beat]:
-        """Return the flits of the beat that are part of the packet, as beats of one flit each.
+        """Split a beat of several flits; return a beat for each flit that is part of the packet.
 
         In a *torn* word the valid bytes are not whole flits from the lowest on, or flits are
         missing although the word is not the last. The flits of a torn word get the number -1, so
@@ -76,7 +76,7 @@ class Beat(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The beats that are sent into a stream.
+    """The sender at a stream into the fabric, and the beats that it sends.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Source(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """The receiver of a stream.
+    """The receiver at a stream out of the fabric.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ class Sink(NamedTuple):
 
 @dataclass
 class StreamLog:
-    """The record of a simulation.
+    """The record of a simulation of streams: received beats, ends of runs, errors.
 
     Parameters
     ----------
     arrivals : dict of str to (list of Beat)
-        The beats that each sink received, by its prefix.
+        The beats that each sink (receiver) got, by the prefix of its ports, such as ``m_axis_8``.
     runs : list of (int, int)
         For each run that ended, the cycle in which `busy` fell, and the value of `cycles` then.
     errors : list of int

@@ -50,7 +50,7 @@ class StreamComparison:
 
     @property
     def run_comparisons(self) -> list[Comparison]:
-        """For each run, the counts of compared and of wrong words, and the first difference."""
+        """For each run: number of compared words, number of wrong ones, and first difference."""
         return [
             Comparison(checked, len(wrong), wrong[0] if wrong else None)
             for checked, wrong in zip(self._checked, self._wrong, strict=True)
@@ -59,7 +59,9 @@ class StreamComparison:
     def compare_statuses(
         self, log: StreamLog, errors: Sequence[int], cycles: Sequence[int]
     ) -> None:
-        """Compare the status of each run, if the fabric sends any: tag, error and cycles.
+        """Compare the status of each run (tag, error and cycles), if the fabric sends statuses.
+
+        A difference counts as a wrong word of the run.
 
         `log` has the received statuses. `errors` and `cycles` have the expected error number, and
         the expected cycles, of each run.
@@ -71,7 +73,9 @@ class StreamComparison:
                 self._wrong[run].append(f"status of run {run} is {got}, not {right}")
 
     def compare_errors(self, log: StreamLog, errors: Sequence[int]) -> None:
-        """Compare the logged changes of the output `error` with those that the runs cause.
+        """Compare the changes of the output `error` with those that the runs must cause.
+
+        The first difference counts as a wrong word of run 0.
 
         `log` has the changes, and `errors` the expected error number of each run.
         """
@@ -83,6 +87,6 @@ class StreamComparison:
 
 
 def _beat_text(beat: tuple[int, ...]) -> str:
-    """Return a received or expected beat as text for a message."""
+    """Return a beat as text for a message: ``0x1f of 3, the last``, of the packet from node 3."""
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

@@ -31,13 +31,13 @@ STALL_SCALE = 1 << 32
 
 
 class CStream(ctypes.Structure):
-    """The struct ``Stream`` of ``streams.cc``."""
+    """The C struct ``Stream`` of ``streams.cc``: one stream with the beats that it moves."""
 
     _fields_ = uint64_fields("valid* ready* fields* field_count beats* row capacity passed stall")
 
 
 class CStreamTask(ctypes.Structure):
-    """The struct ``StreamTask`` of ``streams.cc``."""
+    """The C struct ``StreamTask`` of ``streams.cc``: all streams of a simulation, and results."""
 
     _fields_ = uint64_fields(
         "sources* source_count sinks* sink_count busy* cycles* runs* run_capacity run_count "
@@ -47,22 +47,24 @@ class CStreamTask(ctypes.Structure):
 
 
 class CompiledStream:
-    """The beats of one source or sink, in an array of 32-bit chunks with one row for each beat.
+    """The beats of one sender or receiver, as an array that the C++ library reads or fills.
+
+    The array has a row for each beat, of numbers with 32 bits.
 
     ::
 
         row of a source:  | tdata | tlast | tkeep | tdest |
         row of a sink:    | tdata | tlast | tkeep | tid   | cycle |
 
-    A signal has as many chunks as its bits need, the lowest first; a signal that the stream lacks
+    A signal has as many numbers as its bits need, the lowest first; a signal that the stream lacks
     has none.
 
     Parameters
     ----------
     session : Session
-        The loaded model.
+        The running model of the fabric.
     end : Source or Sink
-        The end of the stream.
+        The sender (source) or receiver (sink).
     sent : sequence of Beat
         The beats to send; empty for a sink.
     room : int
@@ -71,7 +73,7 @@ class CompiledStream:
     Attributes
     ----------
     in_c : CStream
-        The struct with which the library finds array and signals.
+        The C struct with the addresses of the array and of the signals.
     """
 
     def __init__(
@@ -110,7 +112,7 @@ class CompiledStream:
 def run_compiled_traffic(
     session: Session, traffic: StreamTraffic, progress: Progress | None
 ) -> tuple[StreamLog, int]:
-    """Simulate all traffic, and return the log and the number of beats that were not accepted.
+    """Simulate all beats with a compiled model; return the log, and the number of unsent beats.
 
     `session` is the running model. `progress`, if given, is called with the number of transferred
     beats and that of all beats.

@@ -35,7 +35,9 @@ class RunPackets(NamedTuple):
 
 
 def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
-    """Return the packets of a run, with random words and a random order of destinations.
+    """Return the packets that nodes send and must receive in a run, with random words.
+
+    A node sends its packets in a random order of destinations.
 
     Parameters
     ----------
@@ -46,6 +48,8 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
 
     Examples
     --------
+    In a gather each node sends one packet, and the root, node 0, receives all three.
+
     >>> import torusfabric as tf
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8)
     >>> exchange = random_run_packets(fabric, Job(), seed=1)
@@ -86,21 +90,22 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
 
 
 def _make_packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
-    """Return part number `index`, of `parts` equal parts of the words of a node, as a packet.
+    """Return one of `parts` equal parts of the words of a node as a packet: part `index`.
 
-    The packet has the destination or origin `number`, by default `index`.
+    `words` are all words that the node sends, or receives. The packet has the destination or origin
+    `number`, by default `index`.
     """
     chosen = words.reshape(parts, -1)[index].tolist()
     return Packet(index if number is None else number, tuple(chosen))
 
 
 class PlannedRun(NamedTuple):
-    """A run as it is sent, and the expected error.
+    """A run as the simulation sends it, perhaps with a fault, and the expected results.
 
     Parameters
     ----------
     job : Job
-        The choices in the command of the run.
+        The choices of the run: mode, length, root and operator.
     exchange : RunPackets
         The packets of the run, sent and expected, for each node.
     error : RunError
@@ -115,7 +120,7 @@ class PlannedRun(NamedTuple):
 def make_faulty_run(
     fabric: Fabric, job: Job, exchange: RunPackets, generator: random.Random
 ) -> PlannedRun:
-    """Return a run with a random fault in a packet or in the command.
+    """Return a run with a random fault in a packet or in the command, and the expected error.
 
     Parameters
     ----------
@@ -128,6 +133,9 @@ def make_faulty_run(
 
     Examples
     --------
+    In this run a packet has a fault. So the fabric must report the error ``PACKETS``, and no node
+    receives anything.
+
     >>> import torusfabric as tf
     >>> from torusfabric.adapters.streams.drive.messages import random_run_packets
     >>> fabric = tf.Fabric(tf.compile(tf.plan("3", "gather"), flits=2), width=8, top="stream")
@@ -143,7 +151,9 @@ def make_faulty_run(
 
 
 def _fault_choices(fabric: Fabric, job: Job) -> FaultChoices:
-    """Return the limits of the choices of a run; a fault exceeds one of them.
+    """Return the limits of packets and commands of a run, by which a fault is made.
+
+    For example, a packet with a fault is longer than the limit.
 
     `job` has the mode and the root of the run.
     """

@@ -35,15 +35,15 @@ class SustainedRate:
     cycles : int
         Cycles of the measured time.
     least_cycles : float
-        Cycles of these runs if the ports, links and buffers are never idle without need, and ports
-        stall as often as `stall` says on average.
+        Least cycles of these runs: if streams, links and buffers are never idle without need, and
+        streams stall with the average rate.
     load_cycles, unload_cycles : float
         Cycles that the node with the most words needs to load, or to unload, these runs: one beat
         in each cycle in which its port does not stall.
     run_cycles : float
         The sum over these runs of the cycles from start to done.
     buffers : int
-        Number of messages that a node holds on each side.
+        Number of messages to send, and of runs with received words, for which a node has memory.
     width : int
         Bits of a word.
     """
@@ -60,7 +60,7 @@ class SustainedRate:
 
     @property
     def limited_by(self) -> str:
-        """The part that takes the most cycles: ``load``, ``run`` or ``unload``."""
+        """The slowest part of a run: ``load`` its messages, ``run``, or ``unload`` its words."""
         parts = {"run": self.run_cycles, "load": self.load_cycles, "unload": self.unload_cycles}
         return max(parts, key=lambda name: parts[name])
 
@@ -71,16 +71,16 @@ class SustainedRate:
 
     @property
     def words_per_cycle_limit(self) -> float:
-        """The words in a cycle that ports, links and buffers allow in the long run.
+        """Largest number of words a cycle, of all nodes together, that the fabric allows for long.
 
-        A few runs can be faster: work for the second run, done before the end of the first, counts
-        to the time that is not measured.
+        A few runs can be faster, because the measurement begins at the end of the first run: the
+        work for the second run that is done before is not measured.
         """
         return self.words / self.least_cycles
 
     @property
     def share(self) -> float:
-        """The measured rate, divided by the rate in the long run."""
+        """The measured rate, divided by the largest possible rate in the long run."""
         return self.least_cycles / self.cycles
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def sustained_rate(
     width: int,
     beat: int = 1,
 ) -> SustainedRate | None:
-    """Return the rate of consecutive runs; None for a single run.
+    """Return the rate at which runs followed one another in a simulation; None for a single run.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def sustained_rate(
     stall : float
         The probability in each cycle that a port stalls.
     buffers : int
-        Number of messages that a node holds on each side.
+        Number of messages to send, and of runs with received words, for which a node has memory.
     width : int
         Bits of a word.
     beat : int
@@ -144,9 +144,9 @@ def sustained_rate(
 
 
 def _count_beats(packets: list[list[Packet]], beat: int) -> list[int]:
-    """Return the number of beats of each node, where a beat has `beat` words.
+    """Return, for each node, the number of beats of its packets; a beat has up to `beat` words.
 
-    `packets` has the packets of each node.
+    `packets` has the packets of each node. A beat does not cross the end of a packet.
     """
     return [sum(beat_count(packet, beat) for packet in of_node) for of_node in packets]
 
@@ -154,7 +154,7 @@ def _count_beats(packets: list[list[Packet]], beat: int) -> list[int]:
 def _earliest_ends(
     sent: np.ndarray, run_cycles: Sequence[int], received: np.ndarray, buffers: int
 ) -> list[float]:
-    """Return the earliest cycle in which the last word of each run can be received.
+    """Return, for each run, the earliest cycle in which its last word can be received.
 
     Let B be the number of buffers. A node has room for the message of run r as soon as run r - B is
     done. It has room for the received words of run r as soon as those of run r - B have been

@@ -121,10 +121,10 @@ def simulate_streams(
 def _make_report(
     fabric: Fabric, runs: Sequence[PlannedRun], cycles: Sequence[int], log: StreamLog, **others: Any
 ) -> StreamReport:
-    """Return the comparison of all words as a report; `others` are further fields of it.
+    """Compare all received words, statuses and errors with the expected ones; return the report.
 
     `runs` are the runs as they were sent, and `log` is the record of the simulation. `cycles` has
-    the cycles that the status of each run must report.
+    the expected cycles of each run. `others` are further fields of the report.
     """
     exchanges, errors = [run.exchange for run in runs], [run.error for run in runs]
     found = StreamComparison(exchanges, log)

@@ -40,7 +40,9 @@ PATIENCE_CYCLES = 500
 
 @dataclass(frozen=True)
 class StreamTraffic(Traffic):
-    """The beats that are sent into all streams, and the numbers of beats expected from them.
+    """All beats that a simulation sends into streams, and the numbers of beats that must arrive.
+
+    A beat is one transfer of a stream.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class StreamTraffic(Traffic):
     def simulate(
         self, design: Assembly, run: Callable[..., Any], progress: Progress | None
     ) -> StreamLog:
-        """Drive the ports in Amaranth's simulator.
+        """Send and receive all beats in Amaranth's simulator; return the log.
 
         `design` is the simulated fabric. `run` simulates it with the testbenches that it is given.
         `progress`, if given, is called with the number of transferred beats and that of all beats.
@@ -83,7 +85,7 @@ class StreamTraffic(Traffic):
         return bench.log
 
     def run_compiled(self, session: Session, progress: Progress | None) -> StreamLog:
-        """Drive the ports of a compiled model.
+        """Send and receive all beats with a compiled model; return the log.
 
         `session` is the running model. `progress`, if given, is called with the number of
         transferred beats and that of all beats.
@@ -93,7 +95,7 @@ class StreamTraffic(Traffic):
         return log
 
     def check_complete(self, log: StreamLog, unsent: int) -> None:
-        """Check that all words were accepted and received.
+        """Check that the fabric has accepted all beats, and that all expected beats have arrived.
 
         Parameters
         ----------
@@ -131,7 +133,7 @@ def make_traffic(
     seed: int,
     cycles: int,
 ) -> StreamTraffic:
-    """Return the traffic of all streams for some runs, one after another.
+    """Return the beats of all streams for some runs, one after another: packets and commands.
 
     Parameters
     ----------
@@ -179,12 +181,12 @@ def make_traffic(
 
 
 def beat_count(packet: Packet, beat: int) -> int:
-    """Return the number of beats of a packet."""
+    """Return the number of beats of a packet; a beat has up to `beat` flits."""
     return -(-len(packet.words) // beat)
 
 
 def packet_beats(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterable[Beat]:
-    """Yield the beats of packets, of `beat` flits each; the last of a packet may have fewer.
+    """Yield the beats of packets, `beat` flits each; the last beat of a packet may have fewer.
 
     Parameters
     ----------

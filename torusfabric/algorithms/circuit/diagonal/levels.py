@@ -40,15 +40,16 @@ __all__ = ["gap_capacities", "inform_grid", "inform_around_plane", "inform_parit
 
 @cache
 def gap_capacities(rounds: int, alpha: int) -> tuple[int, int]:
-    """Return the most links of a gap that can still be refined to single links.
+    """Return the most links that a gap may have, to be cut into single links in `rounds` rounds.
 
-    `rounds` is the number of rounds that are left for this. `alpha` is the number of messages that
-    a node may send in a round.
+    A gap is the space between two neighbouring levels, numbered coordinates whose nodes have the
+    message. In each round, new levels are informed within each gap. `alpha` is the number of
+    messages that a node may send in a round.
 
     Returns
     -------
     even, odd : int
-        Links of a gap above an even level, and above an odd level.
+        Links of a gap above a level with an even number, and above one with an odd number.
     """
     if rounds == 0:
         return 1, 1
@@ -60,23 +61,26 @@ def gap_capacities(rounds: int, alpha: int) -> tuple[int, int]:
 def cut_into_gaps(
     total: int, kinds: Sequence[int], rounds: int, alpha: int, least_even: int = 0, even_at: int = 0
 ) -> np.ndarray:
-    """Cut a number of links into gaps.
+    """Place levels on a stretch of links; return the number of links from each level to the next.
+
+    Levels are coordinates whose nodes get the message. Gaps between levels are as even as the
+    number of messages from both sides allows, and of an odd number of links if possible.
 
     Parameters
     ----------
     total : int
-        Number of links.
+        Number of links of the stretch.
     kinds : sequence of int
-        0 for each gap above an even level, 1 for each above an odd level.
+        For each gap, the parity of the number of the level below it, 0 or 1.
     rounds, alpha : int
         Rounds that are left, and messages that a node may send in each.
     least_even, even_at : int
-        The least number of links of the even gap, and its index, if one gap has to be even.
+        If the number of links makes one gap even: its least number of links, and its index.
 
     Returns
     -------
     ndarray of int
-        Links of each gap, in proportion to the capacities of the gaps.
+        Links of each gap, in proportion to `gap_capacities`.
     """
     most = np.array(gap_capacities(rounds, alpha))[np.asarray(kinds)]
     least = np.ones(len(most), int)
@@ -91,14 +95,17 @@ def cut_into_gaps(
 
 @cache
 def new_level_offsets(gap: int, kind: int, rounds: int, alpha: int) -> np.ndarray:
-    """Return the distances of the new levels of a gap from the level below it.
+    """Return the positions of the new levels in a gap, as distances from the level below the gap.
+
+    Levels are coordinates whose nodes have the message; the nodes at new levels get it in this
+    round.
 
     Parameters
     ----------
     gap : int
         Number of links of the gap.
     kind : int
-        0 above an even level, 1 above an odd level.
+        Parity of the number of the level below the gap, 0 or 1.
     rounds : int
         Rounds that are left after this one.
     alpha : int
@@ -117,7 +124,10 @@ def refine_axis(
     alpha: int,
     asides: Sequence[int],
 ) -> LevelGrid:
-    """Inform the nodes of new levels on one axis in one round, and return the finer grid.
+    """Add a round that informs nodes at new levels between the levels of an axis.
+
+    Levels are the numbered coordinates whose nodes have the message. Return the grid with the new
+    levels.
 
     Parameters
     ----------
@@ -166,7 +176,10 @@ def refine_axis(
 def informed_levels(
     grid: LevelGrid, axis: int, numbers: np.ndarray, parity: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the level numbers of the informed nodes of one parity at some levels of an axis.
+    """Return the informed nodes at some levels of an axis, by their level numbers.
+
+    A level is a numbered coordinate. Nodes are informed (have the message) if their numbers on all
+    axes have the same parity. Of these, the nodes with one parity are returned.
 
     Parameters
     ----------
@@ -177,12 +190,12 @@ def informed_levels(
     numbers : ndarray of int
         The level numbers on this axis.
     parity : int
-        Parity of the level numbers on the other axes, 0 or 1.
+        Parity of the level numbers on the other axes: 0 for even, 1 for odd.
 
     Returns
     -------
     index : ndarray of int, shape (axes, nodes)
-        The level numbers.
+        The level numbers of each node.
     at : ndarray of int, shape (nodes,)
         For each node, the index in ``numbers`` of its level on the axis.
     """
@@ -204,7 +217,10 @@ PATHS_BEFORE_PLANE = {
 
 
 def inform_grid(circuits: CircuitRounds, grid: LevelGrid) -> None:
-    """Inform all levels of a grid in two or three dimensions, in one round.
+    """Add a round that informs all nodes of a grid in two or three dimensions.
+
+    Before, nodes whose level numbers are all even or all odd have the message. The even ones send
+    one level up on every axis, the odd ones one level down. A level is a numbered coordinate.
 
     Parameters
     ----------
@@ -221,7 +237,10 @@ def inform_grid(circuits: CircuitRounds, grid: LevelGrid) -> None:
 
 
 def inform_around_plane(circuits: CircuitRounds, grid: LevelGrid, axis: int) -> None:
-    """Inform all levels of a grid with one left-out plane, and the plane, in one round.
+    """Add a round that informs all nodes of a grid, and those of a plane that the grid leaves out.
+
+    Before, nodes whose level numbers are all even or all odd have the message. A level is a
+    numbered coordinate.
 
     Parameters
     ----------
@@ -230,7 +249,7 @@ def inform_around_plane(circuits: CircuitRounds, grid: LevelGrid, axis: int) -> 
     grid : LevelGrid
         The levels; the plane is between level numbers 0 and 1.
     axis : int
-        The axis at a right angle to the plane.
+        The axis at a right angle to the plane; the plane has coordinate 1 on this axis.
     """
     levels = [
         np.arange(grid.sides[axis]) if a == axis else own for a, own in enumerate(grid.levels)
@@ -252,14 +271,16 @@ def inform_around_plane(circuits: CircuitRounds, grid: LevelGrid, axis: int) -> 
 
 
 def inform_planes(circuits: CircuitRounds, axes: Sequence[int]) -> None:
-    """Inform one plane, or two that cross, in one round, after all other nodes are informed.
+    """Add a round that informs the nodes of one plane, or of two planes that cross.
+
+    All other nodes have the message before.
 
     Parameters
     ----------
     circuits : CircuitRounds
         The rounds so far, to which one is added.
     axes : sequence of int
-        One or two axes; the nodes with coordinate 1 on one of them are informed.
+        The axis at a right angle to each plane. The nodes of a plane have coordinate 1 on its axis.
 
     Notes
     -----
@@ -288,14 +309,17 @@ def inform_planes(circuits: CircuitRounds, axes: Sequence[int]) -> None:
 
 
 def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Inform all levels of a grid of any number of dimensions.
+    """Add rounds that inform all nodes of a grid of any number of dimensions.
+
+    Before, nodes whose level numbers are all even or all odd have the message. A level is a
+    numbered coordinate.
 
     Parameters
     ----------
     circuits : CircuitRounds
         The rounds so far, to which others are added.
     grid : LevelGrid
-        The levels; no two neighbouring levels are at the same coordinate.
+        The grid; no two neighbouring levels are at the same coordinate.
     alpha : int
         Number of messages that a node may send in a round.
 
@@ -320,7 +344,7 @@ def inform_parity_classes(circuits: CircuitRounds, grid: LevelGrid, alpha: int) 
 
 
 def inform_by_flow(circuits: CircuitRounds, alpha: int) -> None:
-    """Add rounds that inform all remaining nodes, planned by maximum flows.
+    """Add rounds after which all nodes have the message, planned by maximum flows.
 
     Parameters
     ----------

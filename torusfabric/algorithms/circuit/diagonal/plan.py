@@ -6,12 +6,13 @@ Rules of the model:
 - A node sends up to alpha messages and receives up to alpha in a round, with alpha from 1 to 2k for
   k dimensions.
 
-The number of rounds is known without planning: it is the least over all ways that apply. Let clog x
-= ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k clog n rounds. In
-two dimensions there are also the diagonals of a square grid of levels, followed by finer levels.
-Any torus has ever finer levels on all axes or, with two ports, one axis after another. The levels
-replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some sizes, and stay
-within the counts of their theorems in up to three dimensions.
+*Levels* are coordinates on an axis whose nodes have the message; between them, nodes at new levels
+are informed. The number of rounds is known without planning: it is the least over all ways that
+apply. Let clog x = ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k
+clog n rounds. In two dimensions there are also the diagonals of a square grid of levels, followed
+by finer levels. Any torus has ever finer levels on all axes or, with two ports, one axis after
+another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
+sizes, and stay within the counts of their theorems in up to three dimensions.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -53,14 +54,14 @@ CandidateBuild: TypeAlias = tuple[int, Callable[[CircuitRounds], None]]
 
 
 def diagonal_broadcast(topology: Torus, collective: Collective, options: Options) -> Rounds:
-    """Plan a broadcast on any torus.
+    """Plan a circuit-switched broadcast on any torus.
 
     Parameters
     ----------
     collective : Collective
         The broadcast.
     options : Options
-        ``ports`` is alpha.
+        ``ports`` is alpha, the number of messages that a node may send in a round.
 
     Returns
     -------
@@ -120,8 +121,8 @@ def diagonal_rounds(sides: Sequence[int], ports: int) -> int:
 def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuild]:
     """Yield the ways to broadcast on a torus, as pairs (rounds, function).
 
-    The function adds the rounds of the broadcast to a `CircuitRounds`, and the number of these
-    rounds is that of the pair.
+    ``function(circuits)`` adds the rounds of the broadcast to a `CircuitRounds`; ``rounds`` is
+    their number, known before.
 
     Parameters
     ----------
@@ -145,13 +146,14 @@ def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuil
 
 
 def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
-    """Return the way that informs every other diagonal of a square grid, then refines one axis.
+    """Return a way to broadcast in two dimensions, as a pair (number of rounds, function).
 
-    `sides` are the two sides of the torus, and a node sends at most `alpha` messages in a round.
-    The longer axis is refined. Let s be the shorter side, less 1 if it is odd, and n the longer
-    side. The rounds are clog s + clog(s / 2) + clog(n / s) + 1: at most the count of Theorem 3 or
-    4. (For an odd shorter side the stages of the paper itself can take up to two rounds more than
-    its theorems say.)
+    Every other diagonal of a square grid is informed first, then nodes between its levels on the
+    longer axis. `sides` are the two sides of the torus, and a node sends at most `alpha` messages
+    in a round. Let s be the shorter side, less 1 if it is odd, n the longer side, and clog x =
+    ceil(log_(alpha + 1) x). The number of rounds is clog s + clog(s / 2) + clog(n / s) + 1: at most
+    the count of Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up
+    to two rounds more than its theorems say.)
     """
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []
@@ -170,12 +172,14 @@ def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
 
 
 def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
-    """Yield ways for any torus: two levels on each axis are informed, then made finer by axis.
+    """Yield ways to broadcast on any torus, as pairs (number of rounds, function).
 
-    In k dimensions the rounds are 1 + clog(2^(k-1)) + the sum of clog(n_i / 2): in two and three
-    dimensions 2 + this sum. One more is needed where planes are left out and cannot be informed
-    together with other nodes. In three dimensions this is at most the count of Theorems 7 to 9.
-    `sides` are the sides of the torus, and a node sends at most `alpha` messages in a round.
+    First two coordinates (levels) on each axis are informed, then more and more between them, axis
+    by axis. With clog x = ceil(log_(alpha + 1) x) the rounds in k dimensions are 1 + clog(2^(k-1))
+    + the sum of clog(n_i / 2). One more is needed if planes are left out at first and cannot be
+    informed together with other nodes. In three dimensions this is at most the count of Theorems 7
+    to 9. `sides` are the sides n_i of the torus, and a node sends at most `alpha` messages in a
+    round.
     """
     dimensions = len(sides)
     odd = [axis for axis in range(dimensions) if sides[axis] % 2]
@@ -199,10 +203,12 @@ def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
 
 
 def _extra_plane_rounds(dimensions: int, without: Collection[int], alpha: int) -> int:
-    """Return 1 if an additional round is needed to inform the planes that are left out, else 0.
+    """Return the number of additional rounds for planes that were left out, 0 or 1.
 
-    `dimensions` is the number of axes of the torus, `without` has the axes at right angles to the
-    planes, and `alpha` is the number of messages that a node may send in a round.
+    A plane of nodes is left out on an axis with an odd side, to make the side even. It may be
+    possible to inform one plane together with all other nodes. `dimensions` is the number of axes
+    of the torus, `without` has the axes at right angles to the planes, and `alpha` is the number of
+    messages that a node may send in a round.
     """
     together = len(without) <= 1 and (dimensions == 2 or (dimensions == 3 and alpha >= 5))
     return int(bool(without) and not together)
@@ -215,7 +221,9 @@ def _build_levels(
     rounds: dict[int, int],
     without: Collection[int],
 ) -> None:
-    """Add the rounds for one choice of planes to leave out.
+    """Add the rounds of a broadcast by finer and finer levels, with some planes left out at first.
+
+    Levels are the coordinates on an axis whose nodes have the message.
 
     Parameters
     ----------
@@ -226,7 +234,7 @@ def _build_levels(
     alpha : int
         Number of messages that a node may send in a round.
     rounds : dict of int to int
-        Number of rounds that refine each axis.
+        For each axis, the number of rounds that inform nodes between its levels.
     without : collection of int
         Axes on which the plane with coordinate 1 is left out.
     """
@@ -244,12 +252,12 @@ def _build_levels(
 def _refine_axes(
     circuits: CircuitRounds, grid: LevelGrid, alpha: int, rounds: dict[int, int]
 ) -> LevelGrid:
-    """Add to `circuits` the rounds that refine a grid, and return the grid that they lead to.
+    """Add rounds that inform nodes between the levels of each axis, until no node lies between.
 
-    All gaps of the resulting grid have one link. Axes with even spans come first, because an odd
-    span ends with two levels at one coordinate, and no detour may use such an axis.
-    ``rounds[axis]`` is the number of rounds for an axis, and `alpha` the number of messages that a
-    node may send in a round.
+    Levels are the coordinates whose nodes have the message. Return the grid with all levels. Axes
+    with an even number of coordinates come first, because an odd number ends with two levels at one
+    coordinate, and no detour may use such an axis. ``rounds[axis]`` is the number of rounds for an
+    axis, and `alpha` the number of messages that a node may send in a round.
     """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
@@ -262,10 +270,11 @@ def _refine_axes(
 
 
 def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Inform all nodes that are not yet informed, once neighbouring levels are one link apart.
+    """Add the last rounds, after which all nodes have the message.
 
-    The rounds are added to `circuits`. `grid` has the levels that are informed or come next, and
-    `alpha` is the number of messages that a node may send in a round.
+    `grid` has levels (coordinates) one link apart, except at planes that were left out; nodes with
+    all level numbers even or all odd have the message. `alpha` is the number of messages that a
+    node may send in a round.
     """
     dimensions, without = len(grid.sides), sorted(grid.without)
     if dimensions > 3:
@@ -283,7 +292,8 @@ def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"

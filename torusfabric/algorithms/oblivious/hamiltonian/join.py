@@ -51,14 +51,14 @@ def forward_table(sides: Sequence[int]) -> np.ndarray:
 
 
 def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_matrix:
-    """Return the links of one colour, as a sparse matrix.
+    """Return the links of one colour, as a sparse matrix of shape (nodes, nodes) with a 1 for each.
 
     Parameters
     ----------
     forward : ndarray of int, shape (axes, nodes)
         The result of `forward_table`.
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring.
+        The colour of the link from each node in the positive direction of each axis.
     colour : int
         The colour of the links to return.
     """
@@ -71,14 +71,14 @@ def link_graph(forward: np.ndarray, colours: np.ndarray, colour: int) -> csr_mat
 
 
 def ring_order(forward: np.ndarray, colours: np.ndarray, colour: int, start: int = 0) -> np.ndarray:
-    """Return the nodes in the order of the cycle of a colour through a node.
+    """Return the nodes of a cycle in order: the cycle of links of one colour through a node.
 
     Parameters
     ----------
     forward : ndarray of int, shape (axes, nodes)
         The result of `forward_table`.
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring.
+        The colour of the link from each node in the positive direction of each axis.
     colour : int
         The colour of the cycle.
     start : int
@@ -100,9 +100,10 @@ class Square(NamedTuple):
           |           |
         corner --- beside        link at the right: owned by `right`
 
-    The two links at `corner` are its own. Mostly `upper` is `above`, and `right` is `beside`. On an
-    axis of length 2 there are two links between a pair of nodes. There `upper` or `right` may be
-    `opposite`, so that the square has the other one of the two links.
+    A node owns the links in the positive direction of each axis; the two links at `corner` are its
+    own. Mostly `upper` is `above`, and `right` is `beside`. On an axis of length 2 there are two
+    links between a pair of nodes. There `upper` or `right` may be `opposite`, so that the square
+    has the other one of the two links.
     """
 
     corner: np.ndarray
@@ -114,12 +115,16 @@ class Square(NamedTuple):
 
 
 class ColourCycles:
-    """The cycles of each colour, kept up to date while squares are switched.
+    """The cycles that the links of each colour form, updated when colours are exchanged.
+
+    Each node has two links of each colour. `switch_square` exchanges the two colours of a square of
+    four links.
 
     Parameters
     ----------
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring, changed in place.
+        The colour of the link from each node in the positive direction of each axis; changed in
+        place.
 
     Attributes
     ----------
@@ -144,13 +149,16 @@ class ColourCycles:
                 )
 
     def enter_cycle(self, colour: int, nodes: np.ndarray) -> None:
-        """Record a cycle of a colour, given by its nodes in order, in the tables of this object."""
+        """Record a cycle of a colour, given by its nodes in order."""
         self.cycle[colour, nodes] = nodes[0]
         self.position[colour, nodes] = np.arange(len(nodes))
         self.length[colour, nodes] = len(nodes)
 
     def squares_at(self, corner: np.ndarray, plane: Plane) -> Square:
-        """Return the squares of a plane whose first node is in `corner`."""
+        """Return the squares of four links in a plane of two axes that begin at given nodes.
+
+        `corner` has the first node of each square.
+        """
         a, b, twin_a, twin_b = plane
         beside, above = self.forward[a, corner], self.forward[b, corner]
         opposite = self.forward[b, beside]
@@ -158,9 +166,10 @@ class ColourCycles:
         return Square(corner, beside, above, opposite, upper, right)
 
     def switchable_squares(self, plane: Plane) -> tuple[np.ndarray, np.ndarray]:
-        """Return the squares of a plane that may be switched, as two arrays.
+        """Return the squares of a plane whose colours can be exchanged, as two arrays.
 
-        They are the corner of each square, and the change of the number of cycles by its switch.
+        In such a square, opposite links have the same colour. The arrays are the corner of each
+        square, and the change of the number of cycles by the exchange, from -2 to 2.
         """
         a, b = plane[:2]
         colours = self.colours
@@ -176,9 +185,10 @@ class ColourCycles:
     def cycle_gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
-        """Return the change of the number of cycles of a colour by a switch, for many squares.
+        """Return the change of the number of cycles of one colour in each of many squares.
 
-        The switch replaces the links pq and rs of the colour by pr and qs.
+        The colours of the square are exchanged, so that links pq and rs of the colour become pr and
+        qs.
 
         Parameters
         ----------
@@ -194,7 +204,7 @@ class ColourCycles:
         return np.where(apart, -1, (first != second).astype(int))
 
     def switch_square(self, plane: Plane, corner: int) -> None:
-        """Exchange the two colours of a square, given by its plane and corner, see `Square`."""
+        """Exchange the two colours of a square of four links, given by its plane and its corner."""
         a, b = plane[:2]
         square = self.squares_at(np.array(corner), plane)
         beside, above, opposite, upper, right = (int(node) for node in square[1:])
@@ -205,7 +215,7 @@ class ColourCycles:
         self.reconnect_links(steep, corner, above, beside, opposite)
 
     def reconnect_links(self, colour: int, p: int, q: int, r: int, s: int) -> None:
-        """Replace the links pq and rs of a colour by pr and qs.
+        """Update the cycles of a colour, in which links pq and rs are replaced by pr and qs.
 
         Parameters
         ----------
@@ -242,14 +252,17 @@ class ColourCycles:
 
 
 def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
-    """Join the cycles of each colour into one by switches, in place.
+    """Join the cycles of each colour into one, by exchanging colours of links in place.
+
+    An exchange (switch) takes a square with two opposite links of one colour and two of another.
 
     Parameters
     ----------
     sides : sequence of int
         The sides of the torus.
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring; every node has two links of each colour.
+        The colour of the link from each node in the positive direction of each axis. Every node has
+        two links of each colour.
 
     Raises
     ------
@@ -277,15 +290,17 @@ def join_cycles(sides: Sequence[int], colours: np.ndarray) -> None:
 
 
 def choose_square(factors: ColourCycles, planes: list[Plane], draw: Random) -> tuple[Plane, int]:
-    """Return the plane and the corner of the square to switch next, see `join_cycles`.
+    """Return the plane and the corner of the square whose colours are exchanged next.
+
+    A square that leaves fewer cycles is preferred, see `join_cycles`.
 
     Parameters
     ----------
     factors : ColourCycles
         The cycles of each colour.
     planes : list of Plane
-        The planes of all squares, changed in place: a plane with a switch that leaves fewer cycles
-        moves to the front.
+        The planes (pairs of axes) of all squares, changed in place: a plane with a square that
+        leaves fewer cycles moves to the front.
     draw : random.Random
         Source of random choices.
     """

@@ -59,7 +59,7 @@ def is_decomposable(sides: Sequence[int]) -> bool:
 
 
 def colour_links(sides: Sequence[int]) -> np.ndarray:
-    """Return the colouring of a torus.
+    """Return the colour of every link of a torus: the Hamiltonian cycle to which it belongs.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ def colour_links(sides: Sequence[int]) -> np.ndarray:
     Returns
     -------
     ndarray of int8, shape (nodes, axes)
+        The colour of the link from each node in the positive direction of each axis.
     """
     sides = tuple(sides)
     if len(sides) == 1:
@@ -81,7 +82,7 @@ def colour_links(sides: Sequence[int]) -> np.ndarray:
 
 
 def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two Hamiltonian cycles of a torus of two axes.
+    """Return two Hamiltonian cycles of a torus of two axes, which share no link.
 
     For two even sides two kinds of nodes are enough [1]_. The other cases are a small torus, cut
     open and stretched by two rows or columns at a time.
@@ -100,7 +101,7 @@ def grid_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     down, right : ndarray, shape (rows, columns)
-        Colours of the links down, and to the right, of each node.
+        For the link down and the link to the right of each node, its cycle: 0 or 1.
     """
     r, c = np.indices((rows, columns))
     if rows % 2 == 0 and columns % 2 == 0:
@@ -138,12 +139,12 @@ def ladder_cycle(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def winding_pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two Hamiltonian cycles where rows <= columns have the same parity.
+    """Return two Hamiltonian cycles, as `grid_pair` does, where most columns run one way.
 
-    Colour 0 runs through a whole column and leaves it one row below or above the row where it
-    entered. In total it moves down by ``rows``. Colour 1 runs along rows that are shifted in the
-    same way, and closes after ``rows - 1`` rounds. Most columns are traversed in the same
-    direction, which `join_cycles` needs.
+    The sides must have the same parity, and rows <= columns. Colour 0 runs through a whole column
+    and leaves it one row below or above the row where it entered. In total it moves down by
+    ``rows``. Colour 1 runs along rows that are shifted in the same way, and closes after ``rows -
+    1`` rounds. Most columns are traversed in the same direction, which `join_cycles` needs.
     """
     fall = np.where(np.arange(columns) < (columns + rows) // 2, 1, -1)
     leave = np.cumsum(fall) % rows
@@ -173,7 +174,7 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
     sides : sequence of int
         The sides of the torus.
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring.
+        The colour of the link from each node in the positive direction of each axis.
     colour : int
         The colour whose links form the cycle.
     """
@@ -191,7 +192,7 @@ def cycle_of_colour(sides: Sequence[int], colours: np.ndarray, colour: int) -> H
 
 
 def split_axes(sides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return two sets of equally many axes whose sides are both `is_decomposable`, or None.
+    """Cut the axes into two halves whose tori both split into Hamiltonian cycles, or return None.
 
     Parameters
     ----------
@@ -230,12 +231,16 @@ def colour_product(
     pair: tuple[np.ndarray, np.ndarray],
     first: int,
 ) -> None:
-    """Colour the product of two cycles, which lie in two groups of axes, like a grid.
+    """Colour the links of a torus that is spanned by two cycles, like those of a grid.
+
+    The cycles lie in two groups of axes. Node (i, j) of the grid is the node at position i of the
+    first cycle and position j of the second.
 
     Parameters
     ----------
     colours : ndarray of int8, shape (nodes, axes)
-        The colouring, changed in place.
+        The colour of the link from each node in the positive direction of each axis; changed in
+        place.
     sides : sequence of int
         The sides of the torus.
     groups : sequence of (tuple of int)
@@ -255,9 +260,10 @@ def colour_product(
 
 
 def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndarray:
-    """Return the colouring of a torus from those of two groups of axes.
+    """Return the colour of every link, from the colours of links within two groups of axes.
 
-    Each pair of cycles, one of each group, spans a torus of two axes.
+    A colour stands for a Hamiltonian cycle. Each pair of cycles, one of each group, spans a torus
+    of two axes, which gets two cycles. The array has the shape (nodes, axes).
 
     Parameters
     ----------
@@ -277,11 +283,12 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
 
 
 def stack_layers(sides: Sequence[int]) -> np.ndarray:
-    """Return the colouring of a torus that is made of equal layers along one axis.
+    """Return the colour of every link of a torus, from the colours in its layers along one axis.
 
-    The first cycle of the layers and the axis span a torus of two axes. Its two cycles wind through
-    all layers. They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_
-    made explicit.
+    A colour stands for a Hamiltonian cycle; the array has the shape (nodes, axes). The first cycle
+    of the layers and the axis span a torus of two axes, whose two cycles wind through all layers.
+    They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_ made
+    explicit.
 
     Parameters
     ----------
@@ -321,7 +328,8 @@ DEFAULT_TURNS = 2
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus):
         return "a torus"
@@ -337,9 +345,10 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def _chunk_count_reason(topology: Torus, collective: Collective, options: Options) -> str | None:
-    """Return a misfit unless each direction of each cycle gets the same number of chunks.
+    """Return the need "--chunks divisible by .." if the cycles cannot share the chunks evenly.
 
-    The number of chunks for `collective` is that in `options`.
+    Each direction of each cycle gets the same number of chunks. `options` has the number of chunks
+    for `collective`. The result is None if the number fits.
     """
     if options.chunks is None:
         return None
@@ -350,10 +359,10 @@ def _chunk_count_reason(topology: Torus, collective: Collective, options: Option
 
 
 def _share_count(topology: Torus, collective: Collective) -> int:
-    """Return the number of shares into which a message of `collective` is cut.
+    """Return the number of shares into which a message of `collective` is cut: N or 1.
 
-    Each share is then cut into chunks. An all-reduce has a share for each node, which completes the
-    sum of its share.
+    An all-reduce has a share for each of the N nodes, which completes the sum of its share. Each
+    share is then cut into chunks.
     """
     return topology.nodes if collective.to_all else 1
 
@@ -361,8 +370,9 @@ def _share_count(topology: Torus, collective: Collective) -> int:
 def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     """Plan an all-gather in ceil((N - 1) / 2) steps, or a reduce-scatter or an all-reduce.
 
-    A reduce-scatter in which t chunks share each direction of each cycle takes t (N - 1) steps, an
-    all-reduce twice as many. No schedule with this many chunks takes fewer.
+    Chunks travel both ways along d Hamiltonian cycles that share no link, on a torus of N nodes and
+    d axes. A reduce-scatter in which t chunks share each direction of each cycle takes t (N - 1)
+    steps, an all-reduce twice as many. No schedule with this many chunks takes fewer.
 
     Parameters
     ----------
@@ -384,6 +394,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
 
     Examples
     --------
+    The number of steps, and the number of chunks:
+
     >>> import torusfabric as tf
     >>> schedule = HAMILTONIAN(tf.parse_topology("5x7"), tf.parse_collective("allgather"))
     >>> schedule.round_count, schedule.chunks

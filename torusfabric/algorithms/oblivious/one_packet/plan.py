@@ -53,7 +53,9 @@ LEFT_FEED = "RLTB"
 
 
 def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of two axes gets every message.
+    """Yield ways to forward by which every node of a torus of two axes gets every message.
+
+    Each is an array of shape (nodes, ports): the in-port whose words each out-port forwards.
 
     Parameters
     ----------
@@ -70,18 +72,20 @@ def feeds_2d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def ports_of_letters(text: str) -> np.ndarray:
-    """Return the in-ports that letters B, T, R, L stand for, see `PORT_LETTERS`.
+    """Return the in-ports for the letters B, T, R and L (bottom, top, right, left).
 
     Parameters
     ----------
     text : str
-        The letters, one for each port.
+        For each out-port, the letter of the in-port whose words it forwards.
     """
     return np.array([PORT_LETTERS.index(letter) for letter in text], np.int8)
 
 
 def rod_feed(rows: int, columns: int) -> np.ndarray:
-    """Return the feed of a torus whose rods are its columns, shape (nodes, ports).
+    """Return the in-port whose words each out-port forwards, shape (nodes, ports).
+
+    Messages travel both ways along one of two cycles, which run down every other column.
 
     Parameters
     ----------
@@ -103,7 +107,8 @@ FEEDS = {2: feeds_2d, 3: feeds_3d, 4: feeds_4d}
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus) or len(topology.sides) not in FEEDS:
         return "a torus of two, three or four axes"
@@ -119,6 +124,9 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
     """Plan an all-gather in somewhat more than N / (2 d) steps, in the best order of axes.
+
+    On a torus of N nodes and d axes, whole messages travel both ways along one of d cycles, each of
+    which passes by all nodes.
 
     Parameters
     ----------
@@ -139,6 +147,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Pattern:
 
     Examples
     --------
+    The number of steps, and the lower bound:
+
     >>> import torusfabric as tf
     >>> schedule = ONE_PACKET(tf.parse_topology("6x6"), tf.parse_collective("allgather"))
     >>> schedule.round_count, (36 - 1) / 4

@@ -42,7 +42,9 @@ MOST_CELLS_AT_ONCE = 64_000_000
 
 
 def permute_axes(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) -> np.ndarray:
-    """Return a feed for other axes, made from one for sides in another order.
+    """Return a feed for a torus whose axes have another order.
+
+    A feed is the in-port whose words each out-port forwards.
 
     Parameters
     ----------
@@ -50,6 +52,8 @@ def permute_axes(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) ->
         A feed for sides ``[sides[axis] for axis in axes]``.
     sides : sequence of int
         The sides of the torus of the result.
+    axes : sequence of int
+        For each axis of the torus of `feed`, the axis of the result.
     """
     ports = np.array([2 * axis + sign for axis in axes for sign in (0, 1)])
     named = np.empty_like(feed)
@@ -63,15 +67,16 @@ def permute_axes(feed: np.ndarray, sides: Sequence[int], axes: Sequence[int]) ->
 def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -> int | None:
     """Return the number of steps after which every node has every message.
 
-    Nodes that a translation maps onto each other without changing the feed take equally long, so
-    one node of each such orbit is followed. The arcs whose injections arrive there are traced back.
+    All nodes send their message on all ports, and forward in a fixed way. Nodes that a translation
+    maps onto each other without changing the feed take equally long, so one node of each such set
+    is followed, by tracing its arrivals back.
 
     Parameters
     ----------
     torus : Torus
         The torus on which the feed forwards messages.
     feed : ndarray of int, shape (nodes, ports)
-        The in-port that feeds each out-port.
+        The in-port whose words each out-port forwards.
     limit : int, optional
         The most steps; by default the number of arcs, after which all messages must have come
         round.
@@ -79,7 +84,7 @@ def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -
     Returns
     -------
     int or None
-        None if it takes more steps than the limit.
+        The number of steps; None if it is larger than the limit.
     """
     ports = np.arange(torus.ports)
     feeder = torus.neighbours[np.arange(len(feed))[:, None], feed] * torus.ports
@@ -99,7 +104,10 @@ def completion_steps(torus: Torus, feed: np.ndarray, limit: int | None = None) -
 def trace_steps(
     nodes: np.ndarray, arcs: np.ndarray, feeder: np.ndarray, ports: int, limit: int
 ) -> int | None:
-    """Return the steps that some nodes take until they have all messages, or None.
+    """Return the steps after which the nodes `nodes` have all messages; None beyond the limit.
+
+    Each in-port is traced back, one arc a step: the message that arrives in step t started t arcs
+    before.
 
     Parameters
     ----------
@@ -108,7 +116,7 @@ def trace_steps(
     arcs : ndarray of int, shape (nodes, ports)
         The arcs that end at the in-ports of these nodes.
     feeder : ndarray of int, shape (arcs,)
-        The arc that feeds each arc.
+        The arc from which each arc takes its words. Arc p of node n has the number n * ports + p.
     ports : int
         Number of ports of a node.
     limit : int
@@ -131,14 +139,16 @@ def trace_steps(
 
 
 def orbit_representatives(torus: Torus, feed: np.ndarray) -> np.ndarray:
-    """Return one node for each orbit of the translations that leave a feed unchanged.
+    """Return one node of each set of nodes that behave alike under a feed.
+
+    Such a set is an orbit of the translations that leave the feed unchanged.
 
     Parameters
     ----------
     torus : Torus
         The torus on which the feed forwards messages.
     feed : ndarray of int, shape (nodes, ports)
-        The in-port that feeds each out-port.
+        The in-port whose words each out-port forwards.
     """
     sides, axes = torus.sides, tuple(range(len(torus.sides)))
     shifts = set(product((-1, 0, 1), repeat=len(sides)))
@@ -172,15 +182,17 @@ Choice: TypeAlias = tuple[tuple[int, bool], ...]
 
 @dataclass(frozen=True, eq=False)
 class RodCycles:
-    """Edge-disjoint cycles, alike up to translation, each of which visits a part of the nodes.
+    """Cycles along which messages travel both ways; no two use the same link.
+
+    The cycles are alike up to translation, and each visits a part of the nodes.
 
     Parameters
     ----------
     torus : Torus
         The torus of three or four axes.
     phase : ndarray of int, shape (nodes,)
-        The cycle that a node calls number 0. Nodes see the same surroundings if each counts the
-        cycles from its own phase, modulo the number of cycles.
+        The index of the cycle that a node counts as number 0. Why: if each node counts the cycles
+        from its own phase, more nodes have equal surroundings.
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
     position : ndarray of int, shape (nodes, cycles)
@@ -197,7 +209,10 @@ class RodCycles:
 
     @cached_property
     def entry_ports(self) -> np.ndarray:
-        """The in-port by which each cycle enters each node, -1 off the cycle."""
+        """The in-port by which each cycle enters each node; -1 off the cycle.
+
+        The array has the shape (nodes, cycles).
+        """
         entries = np.full_like(self.exits, -1)
         for cycle, ports in enumerate(self.exits.T):
             nodes = np.nonzero(ports >= 0)[0]
@@ -207,12 +222,15 @@ class RodCycles:
 
     @cached_property
     def cycle_numbers(self) -> np.ndarray:
-        """The number of each cycle as seen from each node, shape (nodes, cycles)."""
+        """For each node, the indices of the cycles in the order in which the node counts them.
+
+        The array has the shape (nodes, cycles).
+        """
         count = self.exits.shape[1]
         return np.asarray((self.phase[:, None] + np.arange(count)) % count)
 
     def feed_table(self) -> np.ndarray:
-        """Return the in-port that feeds each out-port, shape (nodes, ports).
+        """Return the in-port whose words each out-port forwards, an array of shape (nodes, ports).
 
         On the cycles messages run both ways. A node off a cycle gets the forward messages from one
         neighbour on the cycle, and the backward messages from another one. If the first neighbour
@@ -238,10 +256,11 @@ class RodCycles:
     def node_groups(
         self, used: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Yield a triple for each set of nodes with equal surroundings.
+        """Yield each set of nodes with equal surroundings, with the possible choices of neighbours.
 
-        The triple has the nodes, their free in-ports, and the possible `Choice` values. `used` is
-        True for the ports of cycles; all other ports are free.
+        An item is a triple: the nodes, their free in-ports, and the choices. A choice has, for each
+        free in-port, a cycle that does not visit the node, and the direction of the messages that
+        come in. Ports with True in `used` belong to cycles; all others are free.
         """
         on = self.exits >= 0
         offers = np.stack(
@@ -262,10 +281,11 @@ class RodCycles:
                 yield np.nonzero(kind.ravel() == group)[0], free, choices
 
     def forward_lead(self, nodes: np.ndarray, free: np.ndarray, choice: Choice) -> np.ndarray:
-        """Return for each node the largest L of its cycles, see `feed_table`, with this choice.
+        """Return for each node how far its two neighbours on a cycle are apart, in positions.
 
-        L is the number of positions by which the neighbour that sends the forward messages is ahead
-        of the neighbour that sends the backward messages.
+        A node off a cycle gets the forward messages from one neighbour on the cycle, and the
+        backward messages from another one. The first is L positions ahead of the second. The result
+        is the largest L of all cycles that do not visit the node.
 
         Parameters
         ----------
@@ -274,7 +294,7 @@ class RodCycles:
         free : ndarray of int
             The free in-ports of these nodes, see `node_groups`.
         choice : Choice
-            The cycle and the direction for each free in-port.
+            For each free in-port, the cycle and True if messages that come in run forward on it.
         """
         source = {need: port for port, need in zip(free, choice, strict=True)}
         leads = []
@@ -290,9 +310,10 @@ class RodCycles:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Write into `feed` that neighbours send the messages that `nodes` have chosen.
+        """Enter into `feed` the out-ports by which neighbours on cycles feed the nodes `nodes`.
 
-        `choice` has, for each in-port in `free`, the cycle and the direction of these messages.
+        `choice` has, for each in-port in `free`, the cycle whose messages come in, and True if they
+        run forward on it.
         """
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.cycle_numbers[nodes, number], self.torus.neighbours[nodes, port]
@@ -301,15 +322,15 @@ class RodCycles:
 
 
 def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCycles | None:
-    """Return the cycles that consist of given laps.
+    """Return the cycles that consist of laps, each of which follows one line along the last axis.
 
     Parameters
     ----------
     torus : Torus
         The torus, of three or four axes.
     phase : ndarray of int, shape (nodes,)
-        The phase of each node, see `RodCycles`. At the first node of a rod it is also the rod's
-        cycle.
+        The phase of each node, see `RodCycles`. At the first node of a rod, a line along the last
+        axis, it is also the cycle of the rod.
     laps : ndarray of int, shape (rods, moves)
         The out-ports along each lap, -1 for no move. Rods are numbered in the order of their first
         nodes.
@@ -317,7 +338,7 @@ def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCy
     Returns
     -------
     RodCycles or None
-        None if the laps of a phase close to more than one cycle.
+        The cycles; None if the laps of one phase form more than one cycle.
     """
     height, cycles = torus.sides[-1], len(torus.sides)
     here = np.arange(len(laps)) * height
@@ -344,9 +365,10 @@ def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCy
 
 
 def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the orders of axes, with values of q, for which all laps of a phase form one cycle.
+    """Yield the orders of the axes, each with a number q, for which `rod_cycles_3d` finds cycles.
 
-    Of equally long axes one order is yielded.
+    An order is a tuple such as (0, 2, 1); the cycles run along the last axis in this order. Among
+    orders that differ only in equally long axes, one is yielded.
 
     Parameters
     ----------
@@ -366,7 +388,9 @@ def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]
 
 
 def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of three axes gets every message.
+    """Yield ways to forward by which every node of a torus of three axes gets every message.
+
+    Each is an array of shape (nodes, ports): the in-port whose words each out-port forwards.
 
     Parameters
     ----------
@@ -380,14 +404,17 @@ def feeds_3d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
-    """Return the rods along the last axis, or None if the laps of a phase form several cycles.
+    """Return three cycles along which messages can travel on a torus of three axes.
+
+    They run up and down the lines (rods) of the last axis, and each visits a part of the nodes. The
+    result is None if the laps, one for each rod, form more than three cycles.
 
     Parameters
     ----------
     sides : sequence of int
         The three sides of the torus; rods run along the last axis.
     q : int
-        The number that decides which laps are of the second kind, see the module docstring.
+        The parameter q of the module docstring, which decides which laps change planes.
     """
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3
@@ -401,9 +428,10 @@ def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
 
 
 def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodCycles]]:
-    """Yield the orders of axes for which all laps of a phase form one cycle, with the rods.
+    """Yield the orders of the axes for which `rod_cycles_4d` finds cycles, with these cycles.
 
-    Of equally long axes one order is yielded.
+    An order is a tuple such as (0, 2, 1, 3); the cycles run along the last axis in this order.
+    Among orders that differ only in equally long axes, one is yielded.
 
     Parameters
     ----------
@@ -422,7 +450,9 @@ def axis_orders_4d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], RodC
 
 
 def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield feeds by which every node of a torus of four axes gets every message.
+    """Yield ways to forward by which every node of a torus of four axes gets every message.
+
+    Each is an array of shape (nodes, ports): the in-port whose words each out-port forwards.
 
     Parameters
     ----------
@@ -434,7 +464,10 @@ def feeds_4d(sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def rod_cycles_4d(sides: Sequence[int]) -> RodCycles | None:
-    """Return the rods along the last axis, or None if the laps of a phase form several cycles.
+    """Return four cycles along which messages can travel on a torus of four axes.
+
+    They run along the lines (rods) of the last axis, and each visits a part of the nodes. The
+    result is None if the laps, one for each rod, form more than four cycles.
 
     Parameters
     ----------

@@ -45,7 +45,9 @@ def plan_allgather(
     seed: int = 0,
     goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Deliver every chunk of node 0 to every node, or to some nodes, in the fewest steps found.
+    """Plan the blocks that node 0 delivers to every node, or to some, in the fewest steps found.
+
+    All other nodes do the same.
 
     Parameters
     ----------
@@ -62,16 +64,17 @@ def plan_allgather(
     Returns
     -------
     offset, chunk : ndarray of int, shape (steps, ports)
-        The node and the chunk of the delivery by each port, -1 for an idle port.
+        For each step and port, the node that a block of node 0 reaches, and its chunk; -1 for an
+        idle port.
 
     Notes
     -----
-    In every step a maximum matching joins each port ``g`` to an open delivery (d, c) whose
-    predecessor ``d - g`` got chunk c in time. Deliveries near the origin are preferred, then those
-    with the most neighbours farther away. If the plan exceeds `delivery_steps`, distances are
-    changed at random and the best attempt wins. No proof is known that the bound is always met; it
-    was met on every torus tried. Then a schedule with no more steps and a small router is looked
-    for, see `heads`, and preferred.
+    A delivery (d, c) is the arrival of chunk c at node d. In every step a maximum matching joins
+    each port ``g`` to an open delivery (d, c) whose predecessor ``d - g`` got chunk c in time.
+    Deliveries near the origin are preferred, then those with the most neighbours farther away. If
+    the plan exceeds `delivery_steps`, distances are changed at random and the best attempt wins. No
+    proof is known that the bound is always met; it was met on every torus tried. Then a schedule
+    with no more steps and a small router is looked for, see `heads`, and preferred.
     """
     if goals is not None:
         among = _with_relay_nodes(topology, goals)
@@ -92,7 +95,7 @@ def plan_allgather(
 
 
 def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
-    """Return the goals and the nodes on shortest paths to them, with few nodes on the way.
+    """Return the goals and the nodes on shortest paths from node 0 to them, so that these are few.
 
     Goals are handled farthest first. A path prefers nodes that are reached anyway, then the port
     that the fewest paths take.
@@ -114,10 +117,10 @@ def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
 def _table_columns(
     topology: CayleyGraph, chunks: int, steps: Deliveries
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the node and the chunk of each delivery: two arrays of shape (steps, ports).
+    """Split delivery numbers into nodes and chunks: two arrays of shape (steps, ports).
 
-    `steps` has the number of the delivery of each port in each step, -1 for an idle port. The
-    results then have -1, too. A message has `chunks` chunks.
+    A delivery, the arrival of chunk c at node d, has the number d * chunks + c. `steps` has the
+    number for each port in each step, -1 for an idle port; the results then have -1, too.
     """
     made = np.array(steps, dtype=np.int64).reshape(-1, topology.ports)
     return np.where(made >= 0, made // chunks, -1), np.where(made >= 0, made % chunks, -1)
@@ -131,10 +134,11 @@ def _nearest_first(
     bound: int,
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Return the shortest of several schedules, without regard to the size of the router.
+    """Plan an all-gather in the fewest steps found, without regard to the size of routers.
 
-    The search ends at the first schedule with `bound` steps. Nodes in `skipped` need no deliveries.
-    The arguments `chunks`, `latency` and `seed` are those of `plan_allgather`.
+    The search is repeated with random changes, and ends at the first schedule with `bound` steps.
+    Nodes in `skipped` need no blocks. The arguments `chunks`, `latency` and `seed` are those of
+    `plan_allgather`. The result has, for each step, the delivery of each port, or -1.
     """
     best = _plan_deliveries(
         topology, chunks, latency, _delivery_ranks(topology, chunks, None, 0.0), skipped
@@ -152,12 +156,13 @@ def _nearest_first(
 def _delivery_ranks(
     topology: CayleyGraph, chunks: int, rng: np.random.Generator | None, noise: float
 ) -> list[Preference]:
-    """Return the order of preference in which each port takes deliveries.
+    """Return the order in which each port prefers deliveries, near nodes first.
 
-    Each port takes the chunks for a node in another order, so that the last chunks can arrive by
-    different ports. `noise` is the largest number of hops by which a delivery may be preferred to a
-    nearer one. `chunks` is the number of chunks. `rng` is the source of random changes; None for no
-    changes.
+    A delivery is the arrival of a chunk of node 0 at a node, with number node * chunks + chunk. For
+    each port there are two lists: the rank of each delivery, and the deliveries by rank. Each port
+    takes the chunks for a node in another order, so that the last chunks can arrive by different
+    ports. `noise` is the largest number of hops by which a delivery may be preferred to a nearer
+    one. `rng` is the source of random changes; None for no changes.
     """
     number, near = np.arange(topology.nodes * chunks), node_ranks(topology)
     key, tie = near[number // chunks], number // chunks
@@ -180,10 +185,11 @@ def _plan_deliveries(
     urgency: list[Preference],
     skipped: IntArray | None = None,
 ) -> Deliveries:
-    """Return the plan for given preferences: for each step the delivery of each port, or -1.
+    """Plan an all-gather step by step, where each port takes its most urgent possible delivery.
 
-    `urgency` has the preference of each port. Nodes in `skipped` need no deliveries. The arguments
-    `chunks` and `latency` are those of `plan_allgather`.
+    A delivery is the arrival of a chunk of node 0 at a node, with number node * chunks + chunk.
+    `urgency` has the order of preference of each port, see `_delivery_ranks`. Nodes in `skipped`
+    need no deliveries. The result has, for each step, the delivery of each port, or -1.
     """
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:
@@ -217,7 +223,7 @@ def _plan_deliveries(
 
 
 def _most_urgent_open(heap: list[int], order: list[int], done: bytearray, count: int) -> list[int]:
-    """Take the most urgent deliveries that are not `done` off the heap of a port, up to `count`.
+    """Take up to `count` deliveries off the heap of a port: the most urgent that are not `done`.
 
     `order` lists the deliveries by urgency for this port, and the heap has indices in `order`. With
     as many candidates as there are ports, the port finds one whatever the other ports take.

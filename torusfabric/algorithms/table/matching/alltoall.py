@@ -43,7 +43,7 @@ def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
 def balanced_routes(
     topology: CayleyGraph, chunks: int = 1, goals: IntArray | None = None
 ) -> np.ndarray:
-    """Choose shortest routes that load the ports evenly.
+    """Choose a shortest route from node 0 for each block, so that the ports are loaded evenly.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def balanced_routes(
     Returns
     -------
     ndarray of int, shape (goals * chunks, ports)
-        The hops on each port of block ``goal * chunks + chunk``, where goals are numbered by
-        position.
+        The number of hops on each port. Row k * chunks + c is for chunk c of the message to the
+        k-th goal.
 
     Notes
     -----
@@ -104,7 +104,10 @@ def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:
 
 
 def _shortest_routes(topology: CayleyGraph) -> list[list[tuple[int, ...]]]:
-    """Return all shortest routes from node 0 to each node, as tuples of hops on each port."""
+    """Return, for each node, all shortest routes from node 0, such as ``[(1, 0, 1, 0)]``.
+
+    A route is given by the number of hops on each port.
+    """
     distance, neighbours = topology.distances.tolist(), topology.neighbours.tolist()
     found: list[set[tuple[int, ...]]] = [set() for _ in distance]
     found[0].add((0,) * topology.ports)
@@ -124,7 +127,9 @@ def plan_alltoall(
     seed: int = 0,
     goals: IntArray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Send the chunks for every node, or for some, from node 0 in the fewest steps found.
+    """Plan the blocks that node 0 sends to every node, or to some, in the fewest steps found.
+
+    All other nodes do the same.
 
     Parameters
     ----------
@@ -140,8 +145,8 @@ def plan_alltoall(
     Returns
     -------
     offset, chunk, destination : ndarray of int, shape (steps, ports)
-        For each port the node that a block reaches, its chunk, and its destination or the number of
-        its goal; -1 for an idle port.
+        For each step and port, the node that a block of node 0 reaches, its chunk, and its
+        destination (with `goals`, the index of the goal); -1 for an idle port.
 
     Notes
     -----
@@ -170,9 +175,10 @@ def plan_alltoall(
 
 
 def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
-    """Return the node that is reached by each port in each step, -1 for an idle port.
+    """Return the node that a block reaches by each port in each step, -1 for an idle port.
 
-    `block` has the block that each port takes in each step, shape (steps, ports).
+    `block` has the index of the block that each port takes in each step, shape (steps, ports). All
+    blocks start at node 0.
     """
     node: dict[int, int] = {}
     reached = np.full(block.shape, -1)
@@ -184,9 +190,10 @@ def _nodes_reached(topology: CayleyGraph, block: np.ndarray) -> np.ndarray:
 
 
 class _OpenShop:
-    """The state of the open shop, in which each port takes at most one block a step.
+    """A plan for the blocks of node 0 as an open shop: blocks are jobs, ports are machines.
 
-    It has the remaining hops of each block and of each port.
+    It has the remaining hops of each block and of each port. In a step, each port takes at most one
+    block.
     """
 
     def __init__(self, topology: CayleyGraph, routes: np.ndarray, latency: int) -> None:
@@ -203,7 +210,7 @@ class _OpenShop:
         self.flying: dict[int, int] = {}
 
     def move_blocks(self) -> list[int]:
-        """Plan one step: move blocks, and return the block that each port takes, or -1."""
+        """Plan one step, and return the block that each port takes, -1 for an idle port."""
         ready = [block for block, when in self.flying.items() if when <= self.now]
         ready.sort(key=lambda block: -self.length[block])
         ports = sorted(range(len(self.load)), key=lambda port: -self.load[port])
@@ -218,9 +225,9 @@ class _OpenShop:
         return made
 
     def _candidate_blocks(self, port: int, ready: list[int]) -> list[int]:
-        """Return the blocks that a port may take, best first.
+        """Return the blocks that a port may take in this step, best first.
 
-        `ready` has the blocks in flight that may leave now, best first.
+        `ready` has the blocks that have left node 0 and may move on now, best first.
         """
         mine = [block for block in ready if self.routes[block][port]]
         if self.load[port] >= self.time_left or len(self.flying) < self.capacity:

@@ -26,7 +26,7 @@ TRIES = 12
 
 
 class Head(NamedTuple):
-    """A block that an in-port could send on.
+    """A block that an in-port may send on in a step, with the moves that are possible then.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Head(NamedTuple):
         The in-port by which the block came; numbers after the last in-port stand for the memory of
         the node's own message.
     onward : list of (int, Move)
-        The deliveries that the block allows, each as an out-port and a `Move`.
+        The possible moves, each as an out-port and a `Move`.
     """
 
     source: int
@@ -42,20 +42,23 @@ class Head(NamedTuple):
 
 
 def _fewest_ways(ways: Counter[int], head: Head) -> int:
-    """Return the number of ways to make that delivery of a head which has the fewest ways.
+    """Return the smallest number of ways to make one of the moves of a head.
 
-    ``ways[word]`` is the number of ways in which a delivery can be made.
+    A head is the block that an in-port sends on. ``ways[word]`` is the number of ways in which the
+    delivery with number `word` can be made.
     """
     return min(ways[move.word] for _, move in head.onward)
 
 
 class HeadChoice:
-    """The choice of heads for one step.
+    """The choice, in one step, of the block (head) that each in-port sends on.
+
+    A head may leave by several out-ports. It is chosen so that few out-ports are idle.
 
     Parameters
     ----------
     heads : list of list of Head
-        The candidates of each in-port, best first.
+        The candidates for the head of each in-port, best first.
     crowd : list of float
         The number of blocks that wait at each in-port; in-ports with many of them are preferred.
     mixed : bool
@@ -93,7 +96,7 @@ class HeadChoice:
         self.work = 0
 
     def best_moves(self, used: Inputs) -> dict[int, Move]:
-        """Return the `Move` of each out-port that is not idle.
+        """Choose the head of each in-port; return the `Move` of each out-port that is not idle.
 
         Parameters
         ----------
@@ -110,7 +113,9 @@ class HeadChoice:
         return best
 
     def _hill_climb(self, allowed: Inputs | None) -> tuple[dict[int, Head], dict[int, Move]]:
-        """Change one head at a time, as long as more out-ports then have a delivery.
+        """Change the head of one in-port at a time, as long as fewer out-ports are idle afterwards.
+
+        The head of an in-port is the block that it sends on in this step.
 
         Parameters
         ----------
@@ -136,10 +141,11 @@ class HeadChoice:
         return heads, found
 
     def _random_walk(self, heads: dict[int, Head], found: dict[int, Move]) -> dict[int, Move]:
-        """Change heads at random, and return the moves with the fewest idle out-ports.
+        """Change the heads of in-ports at random; return the moves with the fewest idle out-ports.
 
-        `heads` and `found` are as `_hill_climb` returns them. A new head must have a delivery by an
-        idle out-port. A change after which more out-ports are idle is undone.
+        The head of an in-port is the block that it sends on in this step. `heads` and `found` are
+        as `_hill_climb` returns them. A new head must have a move by an idle out-port. A change
+        after which more out-ports are idle is undone.
         """
         best = found
         for _ in range(TRIES * self.ports):
@@ -160,9 +166,10 @@ class HeadChoice:
         return best
 
     def _match_ports(self, heads: dict[int, Head], allowed: Inputs | None) -> dict[int, Move]:
-        """Return the moves with given heads that leave the fewest out-ports idle.
+        """Return the moves that leave the fewest out-ports idle, for given heads of in-ports.
 
-        `allowed` is as in `_hill_climb`.
+        The head of an in-port is the block that it sends on in this step. `allowed` has the inputs
+        (out-port, in-port, age) that may be used; None for any. The result maps out-ports to moves.
         """
         self.work += 1
         options: list[list[Move]] = [[] for _ in range(self.ports)]

@@ -47,12 +47,14 @@ UNDO = 4
 def plan_exchange(
     topology: CayleyGraph, routes: np.ndarray, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
-    """Take every block along its hops, where one block leaves for each in-port and step.
+    """Plan an all-to-all with small routers: in a step, only one block of each in-port is sent on.
+
+    The plan is for the blocks of node 0; all other nodes do the same.
 
     Parameters
     ----------
     routes : ndarray of int, shape (blocks, ports)
-        The hops that each block takes from node 0, in any order.
+        The number of hops that each block takes on each port, in any order.
     latency : int
         Steps from the arrival of a block to its earliest departure.
     steps : int
@@ -63,7 +65,8 @@ def plan_exchange(
     Returns
     -------
     list of list of int, or None
-        For each step the block that each port takes, or -1; None if no schedule was found.
+        For each step, the index of the block that each port takes, -1 for an idle port; None if no
+        schedule was found.
     """
     hops, goal = int(routes.sum()), SearchGoal(topology, latency, steps, seed)
     few = limited_turns(topology)
@@ -74,9 +77,10 @@ def plan_exchange(
 
 
 class _ExchangeSearch(SmallRouterSearch):
-    """The state of a search: the steps so far, and the remaining hops of each block and each port.
+    """A search for an all-to-all in which a step sends on only one block of each in-port.
 
-    Words are blocks. The blocks that a node sends first are in one memory for each out-port.
+    It has the steps planned so far, and the remaining hops of each block and each port. The blocks
+    that a node sends first are in one memory for each out-port.
 
     Parameters
     ----------
@@ -152,9 +156,9 @@ class _ExchangeSearch(SmallRouterSearch):
                     self.waiting[port].append(move.word)
 
     def _start_urgency(self, block: int, port: int) -> float:
-        """Return a number that is large if a block should start by a port soon.
+        """Return a number that is larger the sooner a block of the node should leave by a port.
 
-        The number is that of the block's hops, changed at random. Hops on other axes come later. If
+        It is the number of hops of the block, changed at random. Hops on other axes come later. If
         blocks wait for long at each turn, these hops count for more, so that blocks without a turn
         remain for the end.
         """
@@ -162,8 +166,9 @@ class _ExchangeSearch(SmallRouterSearch):
         return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()
 
     def _allowed_out_ports(self, block: int, in_port: int | None) -> list[int]:
-        """Return the out-ports of a block that came by `in_port`, or of the node's own block for
-        None.
+        """Return the out-ports by which a block may leave.
+
+        It came by `in_port`, or is the node's own block if `in_port` is None.
         """
         route = self.routes[block]
         outs = [port for port, hops in enumerate(route) if hops]
@@ -176,7 +181,10 @@ class _ExchangeSearch(SmallRouterSearch):
         return [port for port in outs if port // 2 in first and port in allowed]
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record the moves `row` of step `step`, and the inputs of out-ports that they use."""
+        """Record the moves `row` of step `step`, and the inputs of out-ports that they use.
+
+        A move is a block that an out-port sends, with the in-port by which the block came.
+        """
         for port, move in enumerate(row):
             if move:
                 block = move.word
@@ -209,9 +217,11 @@ class _ExchangeSearch(SmallRouterSearch):
         return True
 
     def _possible_moves(self) -> tuple[list[dict[int, Move]], set[int]]:
-        """Return possible moves by out-port, best first, and the keys of moves that cannot wait.
+        """Return the possible moves of each out-port, best first, and the moves that cannot wait.
 
-        The key of a move is its in-port, or ``ports`` + block for a block of the node's own.
+        The moves of an out-port are a dict from a key to the move. The key is the in-port, or
+        ``ports`` + block for a block of the node's own. The second result is the set of the keys of
+        moves that cannot wait.
         """
         moves: list[dict[int, Move]] = [{} for _ in range(self.ports)]
         must = set()
@@ -248,7 +258,8 @@ class _ExchangeSearch(SmallRouterSearch):
     def _ready_blocks(self, in_port: int) -> list[tuple[int, int, int]]:
         """Return the blocks of `in_port` that may leave now, as (slack, age, block), best first.
 
-        The slack is the result of `_slack_steps`, and the age is that of a `Move`.
+        The slack is the number of steps for which the block may still wait and arrive in time; the
+        age is the number of steps since it came.
         """
         now = len(self.rows)
         ready = [
@@ -266,7 +277,7 @@ class _ExchangeSearch(SmallRouterSearch):
         return ahead - 1 - (self.length[block] - 1) * self.latency
 
     def _unstarted_blocks(self, port: int) -> list[int]:
-        """Return the node's own blocks that may leave by a port, the longest first."""
+        """Return the node's own blocks that may leave by a port, those with the most hops first."""
         waiting = self.waiting[port]
         while waiting and self.started[waiting[-1]]:
             waiting.pop()

@@ -48,7 +48,10 @@ RARE = 16
 def plan_few_heads(
     topology: CayleyGraph, chunks: int, latency: int, steps: int, seed: int = 0
 ) -> list[list[int]] | None:
-    """Deliver every chunk of node 0 to every node, with one head for each in-port and step.
+    """Plan an all-gather with small routers: in a step, only one block of each in-port is sent on.
+
+    The block may leave by several out-ports. The plan is for the blocks of node 0; all other nodes
+    do the same.
 
     Parameters
     ----------
@@ -64,8 +67,9 @@ def plan_few_heads(
     Returns
     -------
     list of list of int, or None
-        For each step the delivery of each port, node * ``chunks`` + chunk, or -1; None if no
-        schedule was found.
+        For each step and port, the block that is delivered, as node * ``chunks`` + chunk: chunk
+        `chunk` of node 0 arrives at node `node`. It is -1 for an idle port. None if no schedule was
+        found.
     """
     goal = SearchGoal(topology, latency, steps, seed)
     # If all words come from memories, there is one kind of search only, which may take twice the
@@ -88,11 +92,11 @@ def plan_few_heads(
 
 
 def _has_time_without_rests(topology: CayleyGraph, latency: int, steps: int) -> bool:
-    """Return True if `steps` steps may be enough for an all-gather in which no block waits.
+    """Return False if an all-gather in which no block waits needs more than `steps` steps.
 
-    On a bipartite network with latency 1, offsets at an odd distance are then reached in the first,
+    On a bipartite network with latency 1, nodes at an odd distance are then reached in the first,
     third, .. step, and others in the second, fourth, .. step. The steps of one parity may be too
-    few.
+    few. The result True says only that there may be enough steps.
     """
     odd = topology.distances % 2
     if latency > 1 or not (odd[topology.neighbours] != odd[:, None]).all():
@@ -103,10 +107,11 @@ def _has_time_without_rests(topology: CayleyGraph, latency: int, steps: int) -> 
 
 
 class _HeadSearch(SmallRouterSearch):
-    """The state of a search: the steps so far, and the blocks that each in-port could send on.
+    """A search for an all-gather in which a step sends on only one block of each in-port, the head.
 
-    Words are deliveries. The node's own blocks have one head, as if they came by one more in-port,
-    or several heads, each for a share of the chunks.
+    The number of a word stands for a delivery: node * chunks + chunk, the arrival of a chunk of
+    node 0 at a node. The node's own blocks have one head, as if they came by one more in-port, or
+    several heads, each for a share of the chunks.
 
     Parameters
     ----------
@@ -166,7 +171,10 @@ class _HeadSearch(SmallRouterSearch):
         return self._is_in_time()
 
     def _note_step(self, step: int, row: Row) -> None:
-        """Record the deliveries `row` of step `step`, and the inputs of out-ports that they use."""
+        """Record the moves `row` of step `step`, and the inputs of out-ports that they use.
+
+        A move is a word that an out-port sends, with the in-port by which the word came.
+        """
         for out_port, move in enumerate(row):
             if move:
                 self.done[move.word] = 1
@@ -175,25 +183,24 @@ class _HeadSearch(SmallRouterSearch):
                 self.left -= 1
 
     def _release_arrivals(self, step: int) -> None:
-        """Add the blocks that arrived in step `step` to those that wait to be sent on."""
+        """Mark the blocks that arrived in step `step` as waiting at their in-ports."""
         for out_port, move in enumerate(self.rows[step] if step >= 0 else ()):
             if move:
                 self._add_waiting(self.opposite[out_port], move.word)
 
     def _add_waiting(self, in_port: int, delivery: int) -> None:
-        """Add a block, given as a delivery, to those that wait at `in_port`.
+        """Add a block to those that wait at `in_port`, ordered by the distance from node 0.
 
-        Blocks near the origin come first.
-
-        A number after the last in-port stands for the node's own blocks.
+        `delivery` is node * chunks + chunk for a chunk of node 0 that has arrived at a node.
+        In-port numbers after the last one stand for the node's own blocks.
         """
         key = self.near[delivery // self.chunks] + self.noise * self.rng.random()
         heappush(self.waiting[in_port], (key, delivery))
 
     def _candidate_heads(self, in_port: int) -> list[Head]:
-        """Return the candidates for the head of `in_port`, best first.
+        """Return the blocks of `in_port` that may be sent on in this step, best first.
 
-        A number after the last in-port stands for the node's own blocks.
+        In-port numbers after the last one stand for the node's own blocks.
         """
         own = in_port >= self.ports
         waiting = (
@@ -204,10 +211,10 @@ class _HeadSearch(SmallRouterSearch):
         return [Head(in_port, onward) for onward in found.values()]
 
     def _waiting_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """Return the blocks nearest to the origin that wait at `in_port`.
+        """Return blocks that wait at `in_port`, at most `MOST_HEADS` and those nearest to node 0.
 
-        The result is a dict from the delivery by which a block came to the deliveries that it
-        allows.
+        The result maps the delivery of a block, node * chunks + chunk, to its possible next moves,
+        see `_onward_moves`.
         """
         waiting, taken = self.waiting[in_port], []
         found: dict[int, list[tuple[int, Move]]] = {}
@@ -221,10 +228,10 @@ class _HeadSearch(SmallRouterSearch):
         return found
 
     def _recent_deliveries(self, in_port: int) -> dict[int, list[tuple[int, Move]]]:
-        """Return the blocks that came by `in_port` a few steps ago.
+        """Return the blocks that came by `in_port` so recently that they go past the memory.
 
-        The result has the same form as in `_waiting_deliveries`. In hardware such blocks go past
-        the memory (see `small_router`).
+        The result maps the delivery of a block, node * chunks + chunk, to its possible next moves,
+        see `_onward_moves`.
         """
         found: dict[int, list[tuple[int, Move]]] = {}
         oldest = self.latency if self.patience == Patience.HASTY else MEMORY_AGE - 1
@@ -235,10 +242,10 @@ class _HeadSearch(SmallRouterSearch):
         return found
 
     def _onward_moves(self, delivery: int, in_port: int) -> list[tuple[int, Move]]:
-        """Return the deliveries that a block can make next, as (out-port, move).
+        """Return the moves that a block can make next, as pairs (out-port, move).
 
-        The block came to a node with `delivery`, by `in_port`. Out-ports are left out if the turn
-        is not allowed, or if the next delivery has been made already.
+        `delivery` says where the block is: node * chunks + chunk. It came by `in_port`. Out-ports
+        are left out if the turn is not allowed, or if the next node has the chunk already.
         """
         node, chunk = divmod(delivery, self.chunks)
         around, chunks, done = self.neighbours[node], self.chunks, self.done
@@ -264,9 +271,10 @@ class _HeadSearch(SmallRouterSearch):
         return fits and late[-1] == self.left
 
     def _soonest_counts(self, ahead: int) -> list[int]:
-        """Count the deliveries that become possible in each of the `ahead` remaining steps.
+        """Return the number of deliveries that become possible in each remaining step.
 
-        The number of ports is no limit here.
+        There are `ahead` remaining steps. A delivery is the arrival of a chunk of node 0 at a node.
+        That a port carries one block a step is no limit here.
         """
         self.work += self.total * self.ports // LINK
         leaving: list[list[int]] = [[] for _ in range(ahead)]

@@ -66,7 +66,8 @@ FLIT_CHUNKS, SUM_CHUNKS = 8, 4
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why a table planner for all ports cannot serve a selection, or None.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if collective.local and (collective.targets(topology)[0] <= 0).any():
         return "offsets to other nodes"
@@ -76,7 +77,9 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective: rounds for a scatter, a table for the others.
+    """Plan a collective in as few steps as its lower bound allows, or nearly so.
+
+    The result is `Rounds` for a scatter, else a `Table`.
 
     Parameters
     ----------
@@ -85,6 +88,8 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
     Examples
     --------
+    The numbers of steps:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> torus = parse_topology("4x5")
@@ -103,9 +108,9 @@ def plan(topology: CayleyGraph, collective: Collective, options: Options) -> Tab
 
 
 def port_trees(topology: CayleyGraph) -> Trees:
-    """Grow a tree of shortest routes from each port of node 0; no arc is in two trees.
+    """Return a tree of shortest routes from each port of node 0, so that no arc is in two trees.
 
-    A node that is not in a tree has in-port -1 there.
+    A tree need not reach all nodes: a node that is not in it has the in-port -1 in `entry`.
 
     Notes
     -----
@@ -133,7 +138,7 @@ def port_trees(topology: CayleyGraph) -> Trees:
 
 
 def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Options) -> Rounds:
-    """Plan a scatter in the fewest steps that the trees of ports allow.
+    """Plan a scatter down trees that start at the ports of the root, in the fewest steps possible.
 
     `collective` has the root; `options` has the latency and may have the number of chunks.
     """
@@ -151,7 +156,9 @@ def _plan_scatter(topology: CayleyGraph, collective: Collective, options: Option
 
 
 def option_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return options with which hardware takes fewer cycles at some lengths.
+    """Return options with which hardware takes fewer cycles at some message lengths.
+
+    An entry is a set of options, such as ``{"latency": 2, "chunks": 32}``:
 
     - Exchange and halo: blocks to nodes farther away, or over parallel links, share ports better in
       several chunks.
@@ -191,9 +198,10 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
 
 
 def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> list[dict[str, int]]:
-    """Return options for numbers of chunks with which parallel links share messages evenly.
+    """Return options with numbers of chunks by which parallel links share messages evenly.
 
-    If `collective` is an all-reduce, the chunks are those of the part that each node owns.
+    An entry is a set of options, such as ``{"chunks": 8}``. In an all-reduce the numbers are
+    multiples of the number of nodes, because each node completes an equal share.
     """
     shares = topology.nodes if collective.reducing and collective.to_all else 1
     few = [part["chunks"] for part in _chunk_variants(topology, collective)] if shares == 1 else [8]
@@ -202,9 +210,9 @@ def _parallel_link_variants(topology: CayleyGraph, collective: Collective) -> li
 
 
 def flit_chunks(topology: Topology, collective: Collective) -> int:
-    """Return the longest message for which a plan with one chunk for each flit is tried.
+    """Return the longest message, in flits, that is also planned with chunks of one flit each.
 
-    The length is in flits, 0 if no such plan is tried.
+    The result is 0 if there is no such plan.
 
     Parameters
     ----------
@@ -220,7 +228,7 @@ def flit_chunks(topology: Topology, collective: Collective) -> int:
 
 
 def _chunk_variants(topology: Topology, collective: Collective) -> list[dict[str, int]]:
-    """Return the option for the fewest chunks with which a plan comes near `least_time`.
+    """Return the option for as few chunks as come near the least message times: [{"chunks": 4}].
 
     The plan is for `collective`. The list is empty if a single chunk comes near.
     """

@@ -39,7 +39,7 @@ NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
-    """The patience of a search: which words it prefers to send on."""
+    """The order in which a search prefers to send words on: new ones, or those far from done."""
 
     #: A word is sent on as soon as possible, or never again.
     HASTY = 0
@@ -50,12 +50,13 @@ class Patience(IntEnum):
 
 
 class Move(NamedTuple):
-    """A word that an out-port sends in a step.
+    """A word that an out-port sends in a step, with its origin in the router.
 
     Parameters
     ----------
     word : int
-        The number of the word; each search has its own numbering.
+        The number of the word. In an all-gather it stands for the arrival of a chunk at a node, in
+        an all-to-all for a block.
     source : int
         The in-port by which the word came. Numbers after the last in-port are memories of the
         node's own words.
@@ -69,7 +70,7 @@ class Move(NamedTuple):
 
 
 class SearchGoal(NamedTuple):
-    """The schedule that a search looks for.
+    """The demands on the schedule that a search looks for.
 
     Parameters
     ----------
@@ -92,7 +93,10 @@ Row: TypeAlias = list[Move | None]
 
 
 class SmallRouterSearch(ABC):
-    """The state of a search for a schedule with small routers; the steps planned so far.
+    """A search for a schedule whose routers are small, with the steps that it has planned so far.
+
+    Each step is a list of moves, one for each out-port. Subclasses plan all-gathers and
+    all-to-alls.
 
     Attributes
     ----------
@@ -116,12 +120,13 @@ class SmallRouterSearch(ABC):
 
     @abstractmethod
     def replay_steps(self, noise: float) -> None:
-        """Set the state to that after the steps so far, and change the preferences from now on.
+        """Compute the state anew from the steps so far, and prefer other words from now on.
 
         Parameters
         ----------
         noise : float
-            The amplitude of random changes of the preferences, one of `NOISES`; 0 for none.
+            The amplitude of random changes of the order in which words are preferred, one of
+            `NOISES`; 0 for none.
         """
 
     @abstractmethod
@@ -147,13 +152,16 @@ class SmallRouterSearch(ABC):
         self.replay_steps(self.rng.choice(NOISES))
 
     def router_cost(self) -> tuple[int, int, int, int]:
-        """Return the quantities to keep small, the most important first.
+        """Return four numbers that measure the size of the routers, the most important first.
+
+        The schedule with the smaller tuple is the better one.
 
         Returns
         -------
         tables, tables_by_age : int
-            LUTs of the routers for each bit of the word: if all words come from memories; and if
-            young words go past the memories through delay lines.
+            LUTs of a router for each bit of the word. `tables` holds if all words come from
+            memories, `tables_by_age` if words that have just arrived go past the memories through
+            delay lines.
         memories, registers : int
             Number of in-ports with words from a memory, and of in-ports with words from a delay
             line.
@@ -168,14 +176,18 @@ class SmallRouterSearch(ABC):
         )
 
     def is_frugal(self) -> bool:
-        """Return True if words that go past memories need no additional inputs of out-ports."""
+        """Return True if delay lines past the memories make no multiplexer of the router larger.
+
+        A word that has just arrived goes through such a delay line, which is an input of its own.
+        """
         return self.router_cost()[0] == self.router_cost()[1]
 
 
 def _luts_per_bit(inputs: Iterable[tuple[int, ...]]) -> int:
     """Return the number of LUTs that the router of a node needs for each bit of the word.
 
-    `inputs` has a tuple for each input of each out-port, which begins with the out-port.
+    `inputs` has a tuple for each input of each out-port; the first element of the tuple is the
+    out-port.
 
     A multiplexer of n inputs takes ceil(n / 2) LUTs, each of which joins two inputs to the LUTs
     before it; a single input takes none.
@@ -193,14 +205,14 @@ def smallest_schedule(
     haste: int,
     more: int,
 ) -> list[list[int]] | None:
-    """Return the smallest schedule of the first search that finds any.
+    """Return the schedule with the smallest routers that the first successful search finds.
 
-    A search is repeated with different preferences.
+    A search is repeated with different preferences, to find smaller ones.
 
     Parameters
     ----------
     searches : iterable of callable
-        Each returns a `SmallRouterSearch` for a patience.
+        Functions that return a `SmallRouterSearch` for a `Patience`.
     latency : int
         Steps from the arrival of a block to its earliest departure.
     budget, haste, more : int
@@ -226,9 +238,10 @@ def _smallest_rows(
     haste: int,
     more: int,
 ) -> list[Row] | None:
-    """Return the rows of the smallest schedule of one search, or None.
+    """Return the steps of the schedule with the smallest routers that one search finds, or None.
 
-    The arguments `latency`, `budget`, `haste` and `more` are those of `smallest_schedule`.
+    A step is a list with the move of each out-port. ``search(patience)`` starts the search. The
+    arguments `latency`, `budget`, `haste` and `more` are those of `smallest_schedule`.
     """
     best = None
     for patience in Patience if latency < MEMORY_AGE else (Patience.PATIENT,):
@@ -245,20 +258,21 @@ def _smallest_rows(
 
 
 def all_turns(topology: Topology) -> list[list[int]]:
-    """Return the out-ports that words of each in-port may take, if all turns are allowed."""
+    """Return for each in-port the out-ports that its words may take: all ports."""
     return [list(range(topology.ports)) for _ in range(topology.ports)]
 
 
 def limited_turns(topology: Topology) -> list[list[int]] | None:
-    """Return the out-ports that words of each in-port may take, if few turns are allowed.
+    """Return for each in-port the out-ports that its words may take, with few turns.
 
-    With axes in a cycle, words turn from an axis to the next half of the other axes: from the first
-    to the second on two axes, cyclically on three.
+    A turn is a change of axis on a path. Words may turn from an axis to the next half of the other
+    axes, in a cycle: from the first to the second on two axes; from each axis to the next one on
+    three.
 
     Returns
     -------
     list of list of int, or None
-        None if the topology is no torus of at least two axes.
+        The out-ports of each in-port; None if the topology is no torus of at least two axes.
     """
     if not isinstance(topology, Torus) or len(topology.sides) < 2:
         return None
@@ -276,14 +290,17 @@ def limited_turns(topology: Topology) -> list[list[int]] | None:
 def _is_turn_allowed(first: int, then: int, axes: int) -> bool:
     """Return True if words may turn from axis `first` to axis `then`, of `axes` axes.
 
-    They may turn to the next half of the axes, in a cycle.
+    They may turn to the next half of the axes, in a cycle: on three axes, from 0 to 1, from 1 to 2,
+    and from 2 to 0.
     """
     ahead = (then - first) % axes
     return 0 < 2 * ahead < axes or (2 * ahead == axes and first < then)
 
 
 def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
-    """Return the axes on which a path may start that takes few turns, and no axis twice.
+    """Return the axes on which a path may start, for each set of axes along which it has hops.
+
+    The path takes each axis once, and only the turns that `limited_turns` allows.
 
     Parameters
     ----------
@@ -293,7 +310,8 @@ def possible_first_axes(axes: int) -> dict[frozenset[int], set[int]]:
     Returns
     -------
     dict
-        For each set of axes on which the path has hops, a frozenset: a set of axes.
+        From each set of axes, a frozenset, to the set of possible first axes. For two axes it is
+        {0} -> {0}, {1} -> {1}, {0, 1} -> {0}.
     """
     starts = {frozenset({axis}): {axis} for axis in range(axes)}
     for size in range(2, axes + 1):

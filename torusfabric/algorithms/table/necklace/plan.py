@@ -48,7 +48,10 @@ __all__ = ["NECKLACE"]
 def plan_broadcast(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
-    """Send chunk m to all neighbours in step m; every node forwards in the next step (section 5.2).
+    """Plan a broadcast over a tree from each port of the root (section 5.2).
+
+    The root sends chunk m to all neighbours in step m; every node forwards a chunk in the next
+    step.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ def plan_broadcast(
     Returns
     -------
     tuple of Transfers
-        The steps, with M (N - 1) transfers in all. Subtree i spans the nodes with displacement i.
+        The transfers of each step, M (N - 1) in all for M chunks and N nodes.
     """
     topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree
@@ -78,7 +81,10 @@ def plan_broadcast(
 def plan_allgather(
     necklaces: Necklaces, chunks: int, latency: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Traverse tree 0, every arc at the same time as its rotations (section 5.3).
+    """Plan an all-gather from the tree of node 0 and its rotations (section 5.3).
+
+    A rotation maps the torus onto itself and each port onto another one. Each arc of the tree is
+    used at the same time as all its rotations, which have different ports.
 
     Parameters
     ----------
@@ -92,7 +98,8 @@ def plan_allgather(
     Returns
     -------
     offset, chunk : ndarray of int, shape (steps, ports)
-        The columns of a `Table`.
+        The columns of a `Table`: for each step and port, the node that a block of node 0 reaches,
+        and its chunk; -1 for an idle port.
 
     Notes
     -----
@@ -114,9 +121,9 @@ def plan_allgather(
 
 
 def _depth_first_nodes(parent: np.ndarray) -> list[int]:
-    """Return the nodes of tree 0 in depth-first order, without its root.
+    """Return the nodes of a tree out of node 0 in depth-first order, without node 0.
 
-    `parent` is the first array of `Necklaces.tree_parents`: the parent of each generator.
+    `parent` has the parent of each node; -1 for nodes that are not in the tree.
     """
     children = defaultdict(list)
     for node in np.nonzero(parent >= 0)[0][::-1].tolist():
@@ -131,7 +138,10 @@ def _depth_first_nodes(parent: np.ndarray) -> list[int]:
 def plan_scatter(
     necklaces: Necklaces, root: int, blocks: Blocks, latency: int = 1
 ) -> tuple[Transfers, ...]:
-    """Send blocks for far necklaces first, over rotated routes (section 5.4).
+    """Plan a scatter: blocks for far nodes leave first, over rotated routes (section 5.4).
+
+    A rotation maps the torus onto itself, and each port onto another one. A necklace is a set of
+    nodes that rotations map onto each other.
 
     Parameters
     ----------
@@ -164,9 +174,11 @@ def plan_scatter(
 def plan_alltoall(
     necklaces: Necklaces, chunks: int, latency: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Send one block at a time down all rotated routes to a necklace (section 5.5).
+    """Plan an all-to-all that sends one block at a time down all rotated routes (section 5.5).
 
-    With a latency above 1, as many blocks as the latency take turns.
+    A rotation maps the torus onto itself, and each port onto another one. So the rotations of a
+    route, which lead to all nodes of a necklace, use all ports evenly. With a latency above 1, as
+    many blocks as the latency take turns.
 
     Parameters
     ----------
@@ -180,7 +192,8 @@ def plan_alltoall(
     Returns
     -------
     offset, chunk, destination : ndarray of int, shape (steps, ports)
-        The columns of a `Table`.
+        The columns of a `Table`: for each step and port, the node that a block of node 0 reaches,
+        its chunk and its destination; -1 for an idle port.
     """
     entries = _RotatedHops(necklaces)
     free = list(range(latency))
@@ -195,7 +208,10 @@ def plan_alltoall(
 
 
 class _RotatedHops:
-    """The hops of a plan for node 0; each hop is added together with all its rotations."""
+    """The hops of blocks of node 0; each hop is added together with all its rotations.
+
+    A rotation maps the torus onto itself, and each port onto another one.
+    """
 
     def __init__(self, necklaces: Necklaces) -> None:
         self.necklaces = necklaces
@@ -211,7 +227,10 @@ class _RotatedHops:
         latency: int,
         parts: Sequence[int] | None = None,
     ) -> None:
-        """Send the chunks for a node along a route, one chunk a step in each tree.
+        """Send the chunks for a node along a route and, at the same time, along all its rotations.
+
+        Each tree (a rotation of the tree with the route) carries a share of the chunks, one chunk a
+        step.
 
         Parameters
         ----------
@@ -239,14 +258,17 @@ class _RotatedHops:
                 self.rows.append(np.stack([when, *(column[used] for column in columns)]))
 
     def hop_arrays(self) -> np.ndarray:
-        """Return five arrays with an entry for each hop.
+        """Return all hops, as an array of shape (5, hops).
 
-        They are the step, the port, the node that is reached, the chunk, and the destination.
+        Its rows are the step, the port, the node that is reached, the chunk, and the destination.
         """
         return np.concatenate([np.empty((5, 0), dtype=np.int64), *self.rows], axis=1)
 
     def table_columns(self) -> np.ndarray:
-        """Return offset, chunk and destination by step and port: the columns of a `Table`."""
+        """Return the columns of a `Table`: offset, chunk and destination.
+
+        The array has the shape (3, steps, ports), with -1 for an idle port.
+        """
         step, port, *entries = self.hop_arrays()
         shape = (3, step.max(initial=-1) + 1, self.necklaces.topology.ports)
         columns = np.full(shape, -1)
@@ -261,7 +283,8 @@ REVERSED_COLLECTIVES = {"gather": "scatter", "reduce": "broadcast"}
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
 
-    The selection is `collective` on `topology` with `options`.
+    The selection is `collective` on `topology` with `options`. The reason is a need, such as
+    "a torus" or "at least two nodes".
     """
     if not isinstance(topology, Torus) or len(set(topology.sides)) > 1:
         return "a torus with equal sides"
@@ -270,7 +293,9 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def plan(topology: Torus, collective: Collective, options: Options) -> Table | Rounds:
-    """Plan a collective: rounds if it has a root, else a table.
+    """Plan a collective on a torus with equal sides.
+
+    The result is `Rounds` if the collective has a root, else a `Table`.
 
     Parameters
     ----------
@@ -281,6 +306,8 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Table | R
 
     Examples
     --------
+    The numbers of steps:
+
     >>> from torusfabric.collective import parse_collective
     >>> from torusfabric.topology import parse_topology
     >>> torus = parse_topology("5x5")

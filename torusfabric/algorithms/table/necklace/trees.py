@@ -24,7 +24,12 @@ __all__ = ["Necklaces"]
 
 @dataclass(frozen=True)
 class Necklaces:
-    """The necklaces of a torus with equal sides."""
+    """The necklaces of a torus of n equal sides k, and trees that are rotations of each other.
+
+    A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)), and each port to
+    another one. A necklace is the set of nodes to which rotations take a node; one of these is
+    chosen as its generator.
+    """
 
     topology: Torus
 
@@ -35,12 +40,15 @@ class Necklaces:
 
     @property
     def n_ports_used(self) -> int:
-        """G, the number of ports used: 2 n, or n if k = 2."""
+        """The number G of ports used: 2 n, or n if k = 2, where one port of each axis is used."""
         return self.topology.ports // (2 if self.side == 2 else 1)
 
     @cached_property
     def rotated_port(self) -> np.ndarray:
-        """The port to which each port is rotated, an array."""
+        """The port to which a rotation takes each port, an array of shape (ports,).
+
+        A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)).
+        """
         axes = len(self.topology.sides)
         if self.side == 2:
             plus = 2 * ((np.arange(axes) + 1) % axes)
@@ -51,13 +59,19 @@ class Necklaces:
 
     @cached_property
     def rotated_node(self) -> np.ndarray:
-        """The node to which each node is rotated, an array."""
+        """The node to which a rotation takes each node, an array of shape (nodes,).
+
+        A rotation takes node (c_0, .., c_(n-1)) to (-c_(n-1), c_0, .., c_(n-2)).
+        """
         coordinates = self.topology.coordinates(np.arange(self.topology.nodes))
         return self.topology.node(np.concatenate([-coordinates[-1:], coordinates[:-1]]))
 
     @cached_property
     def _node_rank(self) -> np.ndarray:
-        """The rank of every node in an order: the generator of a necklace has the largest rank."""
+        """The rank of each node; in each necklace, the node with the largest rank is the generator.
+
+        A necklace is the set of nodes to which rotations take a node.
+        """
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
         digit = np.arange(side)
@@ -71,7 +85,7 @@ class Necklaces:
 
     @cached_property
     def _periods_and_displacements(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two arrays of shape (nodes,): the period of a node's necklace, and its displacement."""
+        """Two arrays of shape (nodes,): the values of `necklace_period` and of `displacement`."""
         nodes = np.arange(self.topology.nodes)
         period = np.zeros(len(nodes), dtype=np.int16)
         best, ahead = self._node_rank.copy(), np.zeros(len(nodes), dtype=np.int16)
@@ -85,26 +99,36 @@ class Necklaces:
 
     @property
     def necklace_period(self) -> np.ndarray:
-        """The number of nodes in the necklace of each node, an array."""
+        """The number of nodes in the necklace of each node, an array of shape (nodes,).
+
+        A necklace is the set of nodes to which rotations take a node.
+        """
         return self._periods_and_displacements[0]
 
     @property
     def displacement(self) -> np.ndarray:
-        """For each node, the number of rotations that lead to it from its generator, an array."""
+        """The number of rotations that lead to each node from the generator of its necklace.
+
+        A necklace is the set of nodes to which rotations take a node, and its generator one of
+        these. The array has the shape (nodes,).
+        """
         return self._periods_and_displacements[1]
 
     @cached_property
     def generators(self) -> np.ndarray:
-        """The generators of all necklaces but that of node 0, near ones first, an array."""
+        """One node of each necklace except that of node 0, in order of distance, as an array.
+
+        A necklace is the set of nodes to which rotations take a node.
+        """
         nodes = np.nonzero(self.displacement == 0)[0][1:]
         return nodes[np.argsort(self.topology.distances[nodes], kind="stable")]
 
     @cached_property
     def even_chunks(self) -> int:
-        """The smallest number of chunks that the trees of any node can share evenly.
+        """The smallest number of chunks that the trees with a node can always share evenly.
 
-        A node of period P is in G / P trees. The result is the odd part of n for odd k, 2 n for
-        even k from 4 on, and n for k = 2.
+        If rotations take a node to P different nodes, it is in G / P trees, for G ports. The result
+        is the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
         """
         return math.lcm(
             *(
@@ -114,9 +138,10 @@ class Necklaces:
         )
 
     def rotated_arcs(self, node: int, port: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the G rotations of an arc into a node: the nodes and the ports, shape (G,) each.
+        """Return the images of an arc under 0, 1, .. G - 1 rotations, for G ports.
 
-        Rotation 0 is the arc itself; `port` is the out-port at its tail.
+        The arc leads into `node` and leaves its tail by `port`. The result is two arrays of shape
+        (G,): the nodes into which the images lead, and their ports.
         """
         nodes, ports = [node], [port]
         for _ in range(self.n_ports_used - 1):
@@ -125,7 +150,7 @@ class Necklaces:
         return np.array(nodes), np.array(ports)
 
     def chunk_shares(self, node: int, chunks: int) -> tuple[int, np.ndarray]:
-        """Return the chunks for a node that each of the G trees carries (section 5.3).
+        """Return the chunks for a node that each of the G rotated trees carries (section 5.3).
 
         Parameters
         ----------
@@ -135,9 +160,9 @@ class Necklaces:
         Returns
         -------
         share : int
-            Number of chunks that each tree carries to its image of the node.
+            Number of consecutive chunks that each tree carries to its image of the node.
         first : ndarray of int, shape (G,)
-            The first of these consecutive chunks in each tree.
+            The first of these chunks in each tree. Numbers from `chunks` on stand for no chunk.
         """
         period = int(self.necklace_period[node])
         share = -(-chunks * period // self.n_ports_used)
@@ -145,7 +170,10 @@ class Necklaces:
 
     @cached_property
     def tree_parents(self) -> tuple[np.ndarray, np.ndarray]:
-        """The parent of each generator in tree 0, and the port from there: arrays, -1 elsewhere.
+        """The parent of each node in tree 0, and the out-port from the parent; -1 for other nodes.
+
+        Tree 0 has one node of each necklace (its generator), and node 0 as root. The result is two
+        arrays of shape (nodes,).
 
         Notes
         -----
@@ -180,9 +208,8 @@ class Necklaces:
 
         The result is two arrays of shape (nodes,).
 
-        Subtree i hangs at port i of the root, and has the nodes with displacement i (see the module
-        docstring). Subtree 0 is the part of `tree_parents` at the generators of necklaces. Subtree
-        i is subtree 0, rotated i times.
+        The subtree at port i of the root is tree 0 (see `tree_parents`) rotated i times, as far as
+        its nodes have displacement i.
         """
         tail, port = (column.copy() for column in self.tree_parents)
         nodes = self.generators
@@ -198,7 +225,10 @@ class Necklaces:
         return tail, port
 
     def route(self, node: int) -> tuple[list[int], list[int]]:
-        """Return a shortest route from node 0, axis by axis: nodes reached and out-ports taken."""
+        """Return a shortest route from node 0 to `node`, axis by axis.
+
+        It is two lists: the nodes reached, and the out-ports taken.
+        """
         topology, nodes, ports = self.topology, [0], []
         for axis, digit in enumerate(topology.coordinates(node).tolist()):
             back = 2 * digit >= self.side > 2

@@ -34,10 +34,10 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
-    """Pack flits into words of a port, a beat of flits in each, the first one in the low bits.
+    """Return words of a port, each with several flits (a beat), the first one in the low bits.
 
-    Keys of the result are (part, beat) in place of (part, flit). `manifest` is the content of
-    ``manifest.json``; it has the beat and the width of a flit.
+    The keys of `words` are (part, flit), those of the result (part, beat). `manifest` is the
+    content of ``manifest.json``; it has the beat and the width of a flit.
     """
     beat, found = manifest.get("beat", 1), Words()
     for (part, flit), word in words.items():
@@ -47,9 +47,10 @@ def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
 
 
 def flit_of_beat(word: int, flit: int, manifest: dict[str, Any]) -> int:
-    """Return flit number `flit` of a part, given the word of the port that contains it.
+    """Return one flit, given the word of a port that contains it and others.
 
-    `manifest` is the content of ``manifest.json``; it has the beat and the width of a flit.
+    `flit` is the number of the flit in its part of the message. `manifest` is the content of
+    ``manifest.json``; it has the beat and the width of a flit.
     """
     width: int = manifest["width"]
     beat: int = manifest.get("beat", 1)
@@ -85,7 +86,7 @@ def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> lis
 
 
 def sent_part_count(mode: dict[str, Any], size: int) -> int:
-    """Return the number of parts that a node sends.
+    """Return the number of parts that a node sends: one for each node with other data.
 
     `mode` is an entry of ``modes`` in the manifest, and `size` the number of nodes in a group.
     """
@@ -98,7 +99,10 @@ def sent_part_count(mode: dict[str, Any], size: int) -> int:
 def expected_words(
     mode: dict[str, Any], sent: list[Words], root: int, combine: Combine
 ) -> list[Words]:
-    """Return the words that each position of a group receives.
+    """Return the words that each node of a group receives, by the definition of the collective.
+
+    A node is identified by its position in the group. A *part* is the data that a node sends to one
+    other node, or to all.
 
     Parameters
     ----------
@@ -143,7 +147,7 @@ def expected_words(
 
 
 def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:
-    """Return the function that combines a list of words in a run.
+    """Return the operator of a run, as a function from a list of words to one word.
 
     Parameters
     ----------
@@ -175,9 +179,10 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
 
 
 def _package_operator(path: str, width: int) -> Combine:
-    """Return the operator that a package defines; the package must be installed here.
+    """Return the operator, a function of a list of words, that another package defines.
 
     `path` names the function, as ``module:function``, and `width` is the number of bits of a word.
+    The package must be installed here.
     """
     import numpy as np  # here, since other operators need none
 

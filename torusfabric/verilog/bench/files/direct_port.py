@@ -15,7 +15,9 @@ Place: TypeAlias = tuple[int, int, int]
 
 
 class DirectPort:
-    """A port that resets and runs a fabric. All signals are sampled before the clock edge.
+    """The part of the bench that resets and runs a fabric, common to all kinds of ports.
+
+    All signals are sampled before the clock edge.
 
     Parameters
     ----------

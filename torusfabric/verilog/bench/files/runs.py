@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
     @property
     def inputs(self) -> dict[str, int]:
-        """Value of each input of the fabric that a run samples; some fabrics have only a part."""
+        """Value of each input that chooses a run; a fabric may lack some of these inputs."""
         chosen = self._asdict()
         return chosen | {"mode": self.mode["mode"]}
 
@@ -73,11 +73,11 @@ class Run(NamedTuple):
 def choose_run(
     generator: random.Random, mode: dict[str, Any], number: int, cycles: float = math.inf
 ) -> Run:
-    """Return the choices for run `number` of a mode: a length by plan, all others random.
+    """Return the choices for run `number` of a mode: a planned length, all others random.
 
-    Lengths are, in this order: the longest, the shortest, those where forms begin and end, and then
-    random ones. A run takes at most half of `cycles`, if the fabric has a choice of lengths.
-    `generator` is the source of the random choices.
+    The runs have, in this order, the longest length, the shortest, the lengths where forms begin
+    and end, and then random ones. The longest is reduced until a run takes at most half of
+    `cycles`. `generator` is the source of the random choices.
     """
     size = len(groups_of_mode(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
@@ -93,12 +93,12 @@ def choose_run(
 
 
 def run_count(mode: dict[str, Any]) -> int:
-    """Return the number of runs of a mode; each further form adds two runs."""
+    """Return the number of runs of a mode: `RUNS`, and two more for each form after the first."""
     return RUNS + 2 * len(form_starts(mode))
 
 
 def form_starts(mode: dict[str, Any]) -> list[int]:
-    """Return the shortest length of each form of a mode, apart from the first form."""
+    """Return the shortest length that each form of a mode serves, except the first form."""
     first: dict[str, int] = {}
     for form in mode.get("forms", []):
         first.setdefault(form["schedule_digest"], form["from"])
@@ -107,6 +107,9 @@ def form_starts(mode: dict[str, Any]) -> list[int]:
 
 def groups_of_mode(mode: dict[str, Any]) -> list[list[int]]:
     """Return the nodes of each group of a mode, in the order of their positions."""
+    if "groups" in mode:
+        listed: list[list[int]] = mode["groups"]
+        return listed
     if "without" in mode:
         return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
     found: list[list[int]] = groups_of_axes(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])
@@ -114,7 +117,9 @@ def groups_of_mode(mode: dict[str, Any]) -> list[list[int]]:
 
 
 def random_send_words(generator: random.Random, run: Run, most: float = math.inf) -> list[Words]:
-    """Return random words for all parts that each node could send, by (part, flit).
+    """Return random words that each node sends: a dict (part, flit) -> word for each node.
+
+    A part is the data for one other node, or for all.
 
     Parameters
     ----------
@@ -123,8 +128,8 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
     run : Run
         The run for which the words are.
     most : float
-        About the largest number of words. If there are more, some flits are left out; the last flit
-        is always among the rest.
+        About the largest number of words. If there would be more, random flits are left out, but
+        never the last one.
     """
     parts = sent_part_count(run.mode, len(groups_of_mode(run.mode)[0]))
     last, flits = run.length - 1, list(range(run.length))
@@ -144,7 +149,7 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
 def random_sample(
     generator: random.Random, run: Run, most: float
 ) -> tuple[list[Words], dict[tuple[int, int, int], int]]:
-    """Return random words to send, and the words that then arrive.
+    """Return random words to send, and the words that must then arrive.
 
     Parameters
     ----------
@@ -196,7 +201,7 @@ def random_sample(
 def expected_deliveries(
     run: Run, sent: list[dict[tuple[int, int], Any]], combine: Combine | None = None
 ) -> list[dict[tuple[int, int], Any]]:
-    """Return the words that each node receives in a run, by (origin, flit).
+    """Return the words that each node receives in a run: for each node, (origin, flit) -> word.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Stalls:
         self.generator = random.Random(f"stalls {os.environ.get('SEED') or 1}")
 
     def needs_pause(self) -> bool:
-        """Return True, with the probability `STALL`, to pause for a cycle."""
+        """Return True, with the probability `STALL`, if the next cycle shall be a pause."""
         return self.generator.random() < STALL
 
     def pause_generator(self) -> Iterator[bool]:

@@ -14,7 +14,7 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Driver that injects words while a core runs, and records those that arrive."""
+    """Driver that sends words into a core while it runs, and records the words that arrive."""
 
     cycles_of_a_word = 0  # words need no cycles besides those of the run
 
@@ -27,7 +27,7 @@ class FabricPort(DirectPort):
         self.received: dict[Place, int] = {}
 
     async def load(self, sent: list[Words]) -> None:
-        """Keep the message of each node for `drive_inputs`; a node has its message at once."""
+        """Store the messages for `drive_inputs`; a node's own message counts as received."""
         (mode,) = self.manifest["modes"]
         self.sent, self.received = sent, {}
         for nodes in groups_of_axes(
@@ -38,7 +38,7 @@ class FabricPort(DirectPort):
                     self.received[node, position, flit] = word
 
     def drive_inputs(self, cycle: int) -> None:
-        """Inject a flit of each chunk in the cycle of the flit, random words in other cycles."""
+        """Drive the words that nodes send in a cycle; random words in cycles without a flit."""
         flit, wait = divmod(cycle - self.form["inject_cycle"], self.form["steps"])
         if wait or not 0 <= flit < self.form["block_flits"]:
             self.stalls.randomize_inputs(*(f"inject_{node}" for node in range(len(self.sent))))
@@ -71,7 +71,7 @@ class FabricPort(DirectPort):
         return [self.received[place] for place in places]
 
     def _flit_number(self, chunk: int, flit: int) -> int:
-        """Return the number of a flit in its message, from its chunk and its number there."""
+        """Return the number of a flit in its message, given its chunk and number in the chunk."""
         return int(chunk * self.form["block_flits"] + flit)
 
     def _concatenate(self, words: list[int]) -> int:

@@ -11,7 +11,7 @@ __all__ = ["FabricPort"]
 
 
 class FabricPort(DirectPort):
-    """Driver that loads, runs and reads a core, at the addresses in its address map."""
+    """Driver that writes messages, starts runs and reads words, at addresses of the address map."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
@@ -75,8 +75,8 @@ class FabricPort(DirectPort):
     def _locate_flit(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
         """Return memory and address of a flit, or None if the node does not store its block.
 
-        `which` selects the map, "sent" or "received". `part` is the number of a message at the
-        node, and `flit` counts the flits of this message.
+        `which` selects the address map, "sent" or "received". `part` is the number of a message at
+        the node, and `flit` counts the flits of this message.
         """
         chunk, within = divmod(flit, self.form["block_flits"])
         block = self.address_map[which][node][part * self.form["part_chunks"] + chunk]

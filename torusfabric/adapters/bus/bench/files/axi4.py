@@ -20,7 +20,7 @@ LONGEST_GAP = 8
 
 
 class FabricPort(bus_port.FabricPort):
-    """Driver that loads and reads a fabric by bursts, and runs it by its registers."""
+    """Driver of a fabric behind AXI4: it loads and reads by bursts, and runs by registers."""
 
     def __init__(self, dut: Any, manifest: dict[str, Any]) -> None:
         super().__init__(dut, manifest)
@@ -88,7 +88,10 @@ class FabricPort(bus_port.FabricPort):
         ]
 
     async def _check_wrap_and_fixed(self, at: int, found: dict[int, int]) -> None:
-        """Read two flits by a WRAP burst, and one flit twice by a FIXED burst."""
+        """Read two flits by a WRAP burst, and one flit twice by a FIXED burst; check their values.
+
+        `at` is the byte address of a flit. `found` has the flits that were read before, by address.
+        """
         other = at ^ self.bytes
         for kind, second in ((AxiBurstType.WRAP, other), (AxiBurstType.FIXED, at)):
             answer = await self.master_of_windows.read(at, 2 * self.bytes, burst=kind)
@@ -109,7 +112,7 @@ class FabricPort(bus_port.FabricPort):
         )
 
     def _plan_transfers(self, addresses: Any) -> Iterator[tuple[int, int]]:
-        """Yield (first address, number of flits) of transfers that cover the given addresses."""
+        """Yield transfers, each (first byte address, number of flits), that cover all addresses."""
         stride = self.facts["windows"]["send"]["stride"]
         pieces: list[list[int]] = []
         for at in sorted(addresses):
@@ -121,16 +124,17 @@ class FabricPort(bus_port.FabricPort):
             yield first, (last - first) // self.bytes + 1
 
     def _can_extend(self, before: int, at: int, stride: int) -> bool:
-        """Return True if a flit may extend a transfer: it is adjacent, or of one node and close.
+        """Return True if a transfer may be extended to a further flit, at address `at`.
 
-        `before` is the byte address of the last flit of the transfer, and `at` that of the new
-        flit. Windows have `stride` bytes for each node.
+        It may if the flit is next to the last flit of the transfer, or in the same node and close
+        to it. `before` is the byte address of this last flit. Windows have `stride` bytes for each
+        node.
         """
         near = at - before <= LONGEST_GAP * self.bytes and at // stride == before // stride
         return near or at == before + self.bytes
 
     def _cut_at_random(self, start: int, count: int) -> Iterator[tuple[int, int]]:
-        """Return the byte ranges of a transfer, cut in two at a random byte.
+        """Cut a transfer in two at a random byte; return the ranges (first address, end) of bytes.
 
         `start` is the first byte address of the transfer, and `count` the number of its bytes.
         """
@@ -138,6 +142,6 @@ class FabricPort(bus_port.FabricPort):
         return iter([(start, cut), (cut, start + count)] if cut > start else [(start, cut + count)])
 
     def _random_size(self) -> int:
-        """Return the log2 of the bytes of a beat: the full width, or at times a narrow one."""
+        """Return a random beat size, as log2 of its bytes: mostly the full width of the bus."""
         full: int = self.bytes.bit_length() - 1
         return full if self.random.random() < 2 / 3 else self.random.randint(0, full)

@@ -25,15 +25,15 @@ class Bus:
             channel.set_pause_generator(stalls.pause_generator())
 
     def end_cycle(self) -> None:
-        """Do nothing: the master completes every access by itself."""
+        """Do nothing: with AXI4-Lite, no access is left open that would have to be ended."""
 
     async def read(self, address: int) -> int:
-        """Read a word of the bus."""
+        """Read the word of 32 bits at the byte address `address`."""
         answer = await self.master.read(address, 4)
         assert answer.resp == AxiResp.OKAY, f"the read of {address:#x} must not be refused"
         return int.from_bytes(answer.data, "little")
 
     async def write(self, address: int, word: int) -> None:
-        """Write a word of the bus."""
+        """Write a word of 32 bits at the byte address `address`."""
         answer = await self.master.write(address, word.to_bytes(4, "little"))
         assert answer.resp == AxiResp.OKAY, f"the write of {address:#x} must not be refused"

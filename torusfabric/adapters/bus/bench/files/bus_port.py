@@ -89,7 +89,7 @@ class FabricPort:
         await self.bus.write(self.facts["registers"][name]["offset"], value)
 
     def _byte_address(self, window: str, node: int, part: int, beat: int) -> int:
-        """Return the byte address of the low word of a beat.
+        """Return the bus address, in bytes, of the lowest 32 bits of a beat.
 
         `window` is the name of a window, and `part` the number of a message at the node. `beat`
         counts the beats of this message.

@@ -22,11 +22,11 @@ class Bus:
         self.dut.wb_cyc.value = self.dut.wb_stb.value = 0
 
     async def read(self, address: int) -> int:
-        """Read a word of the bus."""
+        """Read the word of 32 bits at the byte address `address`."""
         return await self._run_access(address, write=False)
 
     async def write(self, address: int, word: int) -> None:
-        """Write a word of the bus."""
+        """Write a word of 32 bits at the byte address `address`."""
         await self._run_access(address, word, write=True)
 
     async def _run_access(self, address: int, word: int = 0, *, write: bool) -> int:

@@ -10,7 +10,7 @@ __all__ = ["CommandRegisters"]
 
 
 class CommandRegisters:
-    """Driver that starts one run after another by registers, and reads the results.
+    """Driver that executes commands by registers of a bus: it starts runs, and reads results.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ __all__ = ["Sink", "Source"]
 
 
 class Stream:
-    """The signals of a stream.
+    """The signals of one stream of the simulated fabric.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Source(Stream):
             self.packets.popleft()
 
     async def pause_or_wait(self) -> None:
-        """Offer nothing while there is no packet or a stall is due; scramble the other signals."""
+        """Offer no word during a stall or without a packet; set the other signals at random."""
         while not self.packets or self.stalls.needs_pause():
             self.signal("tvalid").value = 0
             names = [name for name in ("tdata", "tkeep", "tlast", "tdest") if self.has_signal(name)]
@@ -129,7 +129,7 @@ class Sink(Stream):
                 words = []
 
     def valid_flits(self, word: int, keep: int, *, last: bool) -> list[int]:
-        """Return the flits of a word that are valid by `tkeep`.
+        """Return the flits of a word whose bytes `tkeep` marks as valid.
 
         `keep` is the value of `tkeep`, with a bit for each byte. `last` is True for the last word
         of a packet; in all other words every flit must be valid.
@@ -139,7 +139,7 @@ class Sink(Stream):
         return [word >> self.bits * k & (1 << self.bits) - 1 for k in range(count)]
 
     def current_word(self) -> tuple[int, int, int, int] | None:
-        """Return word, `tlast`, `tid` and `tkeep`; None while no word is offered."""
+        """Return the offered word with its `tlast`, `tid` and `tkeep`; None while there is none."""
         if self.signal("tvalid").value == 0:
             return None
         number = int(self.signal("tid").value) if self.has_signal("tid") else 0

@@ -57,7 +57,10 @@ RESET = 12
 
 
 class Bench:
-    """Sources and sinks at all streams, and a record of the cycles and errors of runs."""
+    """The drivers at all streams of the simulated fabric, and a record of the runs.
+
+    A driver sends or receives packets. The record has the cycles and errors of runs.
+    """
 
     def __init__(self, dut: Any) -> None:
         self.dut, stalls = dut, Stalls(dut, MANIFEST)
@@ -77,7 +80,7 @@ class Bench:
 
     @property
     def command_drivers(self) -> list[Any]:
-        """The drivers of commands, if there are any."""
+        """The drivers that send commands; empty if the fabric takes no commands."""
         return [*self.commands, *self.registers]
 
     async def start(self) -> None:
@@ -135,7 +138,10 @@ class Bench:
 
 
 def _register_drivers(dut: Any) -> Iterator[Any]:
-    """Yield the driver of the bus, if there is one. `dut` is the simulated fabric."""
+    """Yield the driver that starts runs by registers of a bus, if the fabric has a bus.
+
+    `dut` is the simulated fabric.
+    """
     if BUS:
         from command_registers import CommandRegisters  # only benches behind a bus have this file
 
@@ -158,12 +164,12 @@ class RandomRun(NamedTuple):
 
     @property
     def error(self) -> int:
-        """The expected error number; 0 for a run without a fault."""
+        """The error number that the fabric must report; 0 for a run without a fault."""
         return int(self.sent.error)
 
 
 def command_packet(drawn: RandomRun, tag: int) -> Packet:
-    """Return the command of a run.
+    """Return the command that asks for a run, as a packet.
 
     Every second command leaves the length to the packets, except in a mode with several forms,
     where the length chooses the form. `drawn` is the run with its fault, if it has one. `tag` is
@@ -192,14 +198,17 @@ def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[
 
 
 def packets_from_words(words: Words) -> Iterator[Packet]:
-    """Yield words, given by part or origin and by flit, as packets in ascending order of number."""
+    """Yield words as packets, in ascending order of their destination or origin.
+
+    `words` has each flit by the pair (destination or origin, number of the flit).
+    """
     for number in sorted({part for part, _ in words}):
         flits = sorted(flit for part, flit in words if part == number)
         yield Packet(number, tuple(words[number, flit] for flit in flits))
 
 
 def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
-    """Return the packets that each node must receive, for the words in `sent` of all nodes.
+    """Return the packets that each node must receive, given the words that all nodes send.
 
     In a broadcast or a scatter, the origin of a packet is the root of the run.
     """
@@ -214,7 +223,7 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
 
 
 def fault_choices(run: Run) -> FaultChoices:
-    """Return the limits of the choices of a run; a run with a fault exceeds one of them."""
+    """Return the limits of packets and commands of a run; a fault exceeds one of them."""
     size, most = len(groups_of_mode(run.mode)[0]), MANIFEST.get("max_flits") or MANIFEST["flits"]
     parts, commands = sent_part_count(run.mode, size), dict[str, int]()
     if COMMANDED and not BUS:
@@ -229,7 +238,7 @@ def fault_choices(run: Run) -> FaultChoices:
 
 
 def random_runs(generator: random.Random) -> list[RandomRun]:
-    """Return runs in random order, some with a fault: packets sent, and packets expected.
+    """Return runs in random order, some with a fault: packets to send, and packets to expect.
 
     `generator` makes all random choices.
     """
@@ -294,7 +303,7 @@ async def random_packets(dut: Any) -> None:
 
 
 def check_errors(bench: Bench, runs: list[RandomRun]) -> None:
-    """Compare the status of each run, or the errors if there are no statuses.
+    """Check the reported error of each run, by its status or the output `error`.
 
     `bench` has the record of the test, and `runs` are the runs with their expected errors. If the
     fabric takes no commands and has no bus, the changes of its output `error` are compared.
