@@ -74,7 +74,11 @@ class BareInterface(Interface):
 
     @property
     def delivers(self) -> str:  # type: ignore[override]
-        """The words behind "every node" in the sentence that states the proved result of a run."""
+        """Text for the report of a proof: the words behind "every node" in the proved statement.
+
+        For nodes without memories: "has received what the collective brings it in the cycles that
+        the manifest says".
+        """
         if self._is_direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers

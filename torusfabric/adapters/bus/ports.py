@@ -155,10 +155,11 @@ def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[
 def _bus_ports(
     protocol: Protocol, prefix: str, given: PortTable, gives: PortTable
 ) -> dict[str, Port]:
-    """Return a `Port` for each input in `given`, and for each output in `gives`, by port name.
+    """Return the declaration (`Port`) of each port of a bus, by port name.
 
-    Both tables have a pair (width, purpose) for each name without `prefix`, with which the port
-    name begins. `protocol` is the bus.
+    `given` has the inputs and `gives` the outputs of the fabric. Each maps the name of a port,
+    without its `prefix`, to a pair (width, purpose). `protocol` is the timing rule of all these
+    ports: the bus.
     """
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)

@@ -313,7 +313,8 @@ class Registers(Leaf):
         - ``hits``: bit k is 1 if the access has the address of register k.
         - ``serves``: 1 for an access to a word of a window that is allowed now: no run is under
           way, and a write is to the expected part of a flit. Only with a host port.
-        - ``loads``: 1 for a write to a word of the load window. Only with a load port.
+        - ``loads``: 1 for a write to a word of the load window, by which loaded tables are filled.
+          Only if the fabric has such tables.
 
         A strobe is a bit of a write for each byte. `at` has the fields of the address, `parts` the
         flit that is collected from several bus words.

@@ -401,9 +401,11 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
 def _add_good_boards(board: _BoardModel) -> None:
     """Add registers for the results of a run that the board has heard from other boards.
 
-    ``have_been_good`` has a bit for each child in the tree of boards that has reported `GOOD`: no
-    link lost a word. In ``good_below`` only the last report of the child counts. ``told_good`` and
-    ``told_bad`` are high if the parent has sent this verdict about all boards.
+    - ``have_been_good`` has a bit for each child in the tree of boards: 1 if it has ever reported
+      `GOOD`, that is, no link lost a word.
+    - ``good_below`` has the same bits for the last report of each child alone.
+    - ``told_good`` and ``told_bad`` are high if the parent has sent the verdict about all boards:
+      no word was lost, or some word was lost.
     """
     model = board.model
     says = lambda link: f"{board.message_field(link, 'settled')} == {GOOD}"

@@ -35,7 +35,7 @@ CLOCK_PATTERN = 0b0101
 class LvdsLayer(PhysicalLayer):
     """Physical layer of differential pairs: data pairs and one clock pair to each neighbour.
 
-    As many pairs come from the neighbour.
+    An equal number of data pairs and a clock pair lead from the neighbour to the board.
 
     Parameters
     ----------

@@ -207,7 +207,8 @@ class HostAccess(NodeAccess):
         The host port sends each write to all nodes, with a number `write_node` and one write enable
         for each set of nodes that share a register. A node must ignore a write with another
         `write_node`, and every write for which the enable of its own set is low. Writes of both
-        kinds are simulated from the state `begin`; a node that changes raises `Refuted`.
+        kinds are simulated from the state `begin`. If one changes a node, the exception `Refuted`
+        is raised.
         """
         nodes = len(self._ports.nodes)
         if nodes == 1:
@@ -231,11 +232,13 @@ class HostAccess(NodeAccess):
         )
 
     def _other_numbers(self, module: str, port: str, position: int | None) -> IntArray:
-        """Return bits of any number but the own number of each node, as an input of nodes.
+        """Return, for each node, the bits of an unknown number that is not the node's own.
 
-        The bit at `position` is the inverted bit of the own number, and all others are unknown.
-        With None all bits are unknown. `module` is a module of nodes; `port` is its input for the
-        number, such as `read_node`.
+        A proof drives them at an input that carries the number of the addressed node: so it covers
+        every access to another node. `module` is the name of a module of nodes, and `port` its
+        input, such as ``read_node``. The bit at `position` is the inverse of the bit of the node's
+        own number; all other bits are unknown. If `position` is None, all bits are unknown, for a
+        write whose write enable is low.
         """
         own = self.port_bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)

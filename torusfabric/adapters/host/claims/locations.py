@@ -21,9 +21,10 @@ __all__ = ["send_memory_numbers", "received_locations", "sent_locations"]
 
 
 def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Return memory and address of each word that nodes send, as the address map of a form says.
+    """Return memory and address of each word that nodes send, by the address map of a form.
 
-    Both are arrays of shape (nodes, words).
+    An address map gives the memory and the first address of each block at a node. The two results
+    are arrays of shape (nodes, words).
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
 def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Return memory and address of each word that a host reads after a run, by the address map.
 
-    Both are arrays of shape (nodes, words).
+    The address map of a form gives the memory and the first address of each block at a node. The
+    two results are arrays of shape (nodes, words).
 
     In a broadcast from any root, received words are in the upper half of a memory. The root
     receives nothing; there the host reads the words that the root sent, at the same addresses of

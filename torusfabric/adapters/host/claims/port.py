@@ -56,7 +56,10 @@ class _AccessVectors(NamedTuple):
 
 
 def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
-    """Check that host ports translate each host address into the location in the address map.
+    """Check that host ports translate each host address into the right location at a node.
+
+    A location is a memory and an address in it. The right one follows from the address map of the
+    program, which gives the memory and the first address of each block.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ class HostPortDriver:
         cycles : int
             The output `cycles` of the fabric.
         edges : int
-            Clock edges from start to done, as the engine counts them.
+            Clock edges from start to done, as the simulator counts them.
         seconds : float
             Wall-clock seconds of these edges.
         """
@@ -212,7 +212,7 @@ def execute_runs(
     jobs : sequence of Job
         Mode, length, root and operator of each run.
     cells : MemoryCells or None
-        Direct access to the memories of the simulated nodes, if the engine has it.
+        Direct access to the memories of the simulated nodes, if the simulator has it.
     through_port : bool
         True if all words pass through the host port, even with `cells`.
     progress : Progress or None
