@@ -188,9 +188,10 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
 
 
 def _choose_in_one_level(column: BitCells, count: int) -> str:
-    """Add the cells of a multiplexer with one LUT in series; return the output net.
+    """Add a multiplexer that is one LUT deep, of three, four or six inputs; return its output.
 
-    `count` is the number of inputs: three, four or six. `column` collects the cells of one bit.
+    The LUTs work in parallel, and wide multiplexers of the ECP5 join them. `column` collects the
+    cells of one bit. The output is the name of a net, and `count` the number of inputs.
     """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:

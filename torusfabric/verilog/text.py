@@ -235,7 +235,8 @@ ICARUS = "__ICARUS__"
 def unknown_to_zero_body(module: UnknownToZero) -> str:
     """Return the Verilog of an `UnknownToZero` for the simulator Icarus, after the ports.
 
-    Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
+    This module turns unknown bits (X) of a word into 0, because one would make a whole sum unknown.
+    Each bit of its output ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
     """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
     known = concatenate_names([f"{bit} === 1'b1" for bit in reversed(bits)])
@@ -312,11 +313,11 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _alternative_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a module inside others: macro that selects a body -> body.
+    """Return the bodies of a module for certain devices: macro for an ``ifdef`` -> body.
 
-    A *body* is the Verilog of a module after its ports. It is None if the body without macros is as
-    good. `shape` describes a multiplexer, a sum or an `UnknownToZero`, which have alternatives; any
-    other object has none.
+    A *body* is the Verilog of a module after its ports. It is None if the plain body, which is used
+    without a macro, is as good. `shape` describes a multiplexer, a sum, or an `UnknownToZero`
+    (which passes a word and turns unknown bits into 0). For any other object the result is empty.
     """
     if shape is None:
         return {}
