@@ -61,7 +61,8 @@ def with_current_tools(platform: Any, board: str) -> Any:
 def _himbaechel_class(base: Any) -> type[Any]:
     """Return a platform class for Gowin devices that calls the present place-and-route tool.
 
-    `base` is Amaranth's platform class, from which the result inherits.
+    The tool is nextpnr with the architecture "himbaechel". `base` is Amaranth's platform class,
+    which calls an older tool and from which the result inherits.
     """
 
     class Himbaechel(base):

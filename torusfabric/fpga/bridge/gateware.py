@@ -62,7 +62,7 @@ class Bridge(wiring.Component):
     timeout : int
         Cycles without a byte after which a command is dropped, as for `UartBone`.
     gated : bool
-        True for a clock of its own for each node, as for `Assembly`.
+        True to give each node a clock signal of its own, as for `Assembly`.
 
     Members
     -------

@@ -1,8 +1,9 @@
 """`Flow`: runs of yosys and nextpnr on one module at a time, with cached results.
 
-The user is `synthesize`, which also defines the words map, children and contents. A cache key
-covers the Verilog, the options and the versions of the tools, so that a module that did not change
-is not mapped again.
+The user is `synthesize`. To *map* a module is to translate its Verilog into cells of the device,
+such as LUTs. The *children* of a module are the modules of its instances; the *contents* of a ROM
+are the words in it. A key of the cache covers the Verilog, the options and the versions of the
+tools, so that a module that did not change is not mapped again.
 """
 
 import json

@@ -1,7 +1,8 @@
 """`SynthesisReport`: the result of a synthesis, as JSON for programs and as tables for people.
 
-A *row* is a dictionary about one router class, module, ROM or run of a tool. The words map,
-children and contents are defined in `torusfabric.fpga.synthesis.synthesize`.
+A *row* is a dictionary about one router class, module, ROM or run of a tool. To *map* a module is
+to translate its Verilog into cells of the device, such as LUTs. The *children* of a module are the
+modules of its instances, and the *contents* of a ROM are the words in it.
 """
 
 import io
