@@ -463,10 +463,10 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
 
 
 def _check_open_root(collective: Collective) -> None:
-    """Check that each run may choose the root: the collective has a root, which is node 0 here.
+    """Check that a collective allows each run to choose its root; otherwise raise `InputError`.
 
-    Schedules for other roots are translations of the schedule for root 0. Otherwise raise
-    `InputError`.
+    The collective must have a root, such as a broadcast, and its schedule must be planned for root
+    0: schedules for all other roots are translations of that one.
     """
     if not collective.rooted:
         raise InputError(

@@ -54,7 +54,7 @@ class Fabric(rtl.Fabric):
 
     A fabric can be a submodule of a design, be simulated in a testbench, and be converted to
     Verilog. All registers are in the domain ``sync``, except where `clocks` gives nodes clocks of
-    their own. Simulation engines and the Verilog emitter read the same structure from `netlist`.
+    their own. Simulators and the Verilog emitter read the same structure from `netlist`.
 
     Parameters
     ----------
