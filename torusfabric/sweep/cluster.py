@@ -1,4 +1,7 @@
-"""Workers on a Dask cluster for the points of a sweep."""
+"""Workers on a Dask cluster, which compute the points of a sweep.
+
+A *point* is one step of a sweep, such as a simulation, with a value for each axis of its grid.
+"""
 
 import asyncio
 import concurrent.futures
