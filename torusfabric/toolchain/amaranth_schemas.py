@@ -27,7 +27,7 @@ def postpone_schema_checks() -> None:
 
 
 class _ValidResult(NamedTuple):
-    """The result of checking a schema that is taken to be valid without a check."""
+    """The result "valid", which `_AssumedSchema` returns without checking the schema."""
 
     valid: bool = True
 
