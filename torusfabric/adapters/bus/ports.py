@@ -43,7 +43,7 @@ INTERRUPT = Port(
 def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
     """Return the ports of a bus for single words of 32 bits: Wishbone or AXI4-Lite.
 
-    Directions are those of the fabric, which is the slave.
+    Directions are as seen from the fabric, the slave of the bus.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
 def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
     """Return the AXI4 ports of the windows, the address ranges for the memories of nodes.
 
-    Directions are those of the fabric, which is the slave.
+    Directions are as seen from the fabric, the slave of the bus.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
 def access_members(address_bits: int) -> dict[str, Member]:
     """Return the signals between a bridge and `Registers`, by which an access is made.
 
-    An access is a read or a write of one bus word. Directions are those at `Registers`.
+    An access is a read or a write of one bus word. Directions are as seen from `Registers`.
 
     The bridge asserts `access`, and holds it and the other inputs of `Registers` until
     `access_done`.

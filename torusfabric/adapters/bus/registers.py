@@ -89,7 +89,7 @@ class WindowAddress(NamedTuple):
         return cls(register_map, quarter, node, flit, part, place)
 
     def is_accessible(self, write: Value) -> Value:
-        """Return a bit that is 1 if the address is that of a word which may be written, or read.
+        """Return a bit that is 1 if the bus may access the addressed word in this direction.
 
         `write` is 1 for a write: the word must be in the send window. It is 0 for a read: the word
         must be in the receive window.

@@ -581,7 +581,7 @@ class _LookUpRoms:
     chunk : Value
         The number of the chunk in its part: the words for, or from, one other node.
     reading : int
-        Cycles to read a table: 1, or 0 if memory and base depend on the chunk alone.
+        Cycles to read a table: 1, or 0 if the location of a block depends on its chunk alone.
     wrapping : int
         Cycles between a subtraction and the reduction of its result by the modulus: 0 or 1.
     """
@@ -733,7 +733,7 @@ def add_divider(
     Returns
     -------
     quotient, remainder : Value
-        Both `division_cycles` after the dividend.
+        Both are valid `division_cycles` after the dividend.
     """
     bits = max((count - 1).bit_length(), 1)
     value = value[:bits]

@@ -338,7 +338,7 @@ class HostTranslator(Leaf):
 
 
 def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles.
+    """Add a shift register; return a list of `pulse` delayed by 0, 1, 2, .. `cycles` cycles.
 
     `name` is the name of its registers.
     """

@@ -1,8 +1,8 @@
 """Boards reached over bridges: one block that runs alone, or all boards together.
 
-A bridge connects a computer to the bus of one board. These functions are the adapter's part of the
-commands ``build``, ``flash``, ``monitor`` and ``run``. The module `connected` runs all boards, and
-`linked` simulates them.
+A bridge connects a computer to the bus of one board. The commands ``build``, ``flash``, ``monitor``
+and ``run`` call these functions for a fabric on several boards. The module `connected` runs all
+boards, and `linked` simulates them.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ class CompiledBoards(HostPortDriver):
         Returns
         -------
         failed : int
-            0 if all boards are done.
+            0 if all boards are done; another number if one is not, within `patience` edges.
         edges : int
             Clock edges of all boards together.
         """

@@ -143,10 +143,11 @@ class Block(Fabric):
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Connect the inputs of a board that a fabric on one chip lacks, inside of a larger module.
+        """Connect those inputs of a board that a fabric on one chip does not have.
 
         The input `board` gets the number of the board. The link ports are connected to `links`, or
-        looped back. `m` is the module that contains the board as `design`.
+        looped back. `m` is the Amaranth module that contains the board as `design`, and `platform`
+        gives the pins.
         """
         m.d.comb += design.signal_of_net("board").eq(self.number)
         if self.links:

@@ -58,7 +58,7 @@ SKIP_LEVEL = 3
 
 
 class WordType(enum.IntEnum):
-    """The type of a word on a link, which is sent beside it: of a run, a message, or a CRC."""
+    """The type of a word on a link, sent beside it: of a run, a control message, or a CRC."""
 
     #: No word: the link is idle or absent.
     NONE = 0

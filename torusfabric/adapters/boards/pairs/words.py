@@ -145,9 +145,10 @@ class BitEncoding(WordEncoding):
 
 
 class ByteEncoding(WordEncoding):
-    """Encoding with units of a byte and a control flag, two a cycle.
+    """Encoding of a word on a pair of wires as bytes, each with a control flag.
 
-    The first unit of a word is a comma, a code of 8b10b that no data byte has.
+    A pair carries two such units in each cycle of the fast clock. The first unit of a word is a
+    comma, a code of 8b10b that no data byte has, so that the receiver finds where words start.
     """
 
     unit, gear, data = 9, 2, 8

@@ -28,7 +28,8 @@ __all__ = ["HostPorts", "host_claims", "host_port_runs"]
 def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ()) -> Iterator[Claim]:
     """Yield the claims about the host port, and about the wires between the port and the nodes.
 
-    The claim about addresses is left out with loadable tables; `loading.claims` covers these.
+    With loadable tables there is no claim here about the translation of addresses, because loaded
+    tables decide it: `loading.claims` has claims about these.
 
     Parameters
     ----------

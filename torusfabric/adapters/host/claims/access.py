@@ -55,8 +55,8 @@ class HostAccess(NodeAccess):
     answer : int
         Cycles from the address of a read at a node until the node outputs the word.
     overlap : int
-        Write steps that are still to come when a run begins as early as possible: the words that
-        are then in the pipeline of the host port.
+        Number of words that are still in the pipeline of the host port, on their way to the
+        memories, when a run begins as early as possible after the last write.
     hold : int
         Cycles by which a write delays the begin of a run that is started right after it.
     """

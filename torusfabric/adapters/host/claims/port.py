@@ -246,8 +246,8 @@ def _ignored_writes(
     """Yield test vectors of a host port in which all bits of a write enable must be low.
 
     The inputs are: no write, a write beyond the last word to send, a write in the cycle of a start,
-    and a write during a run. The write enable is that of the form with the number `form`. `chosen`
-    has the values of inputs that all these accesses share, by name.
+    and a write during a run. `form` is the number of the form whose write enable is tested.
+    `chosen` has the values of inputs that all these accesses share, by name.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
     none, words = NodeGroups(fabric.nodes).n_groups, fabric.form_layouts[form].send_words
@@ -274,8 +274,8 @@ def _make_vectors(
     where : tuple of (int, ndarray)
         The first address, and the values of `host_node` for all nodes.
     wanted : dict of str to ndarray, shapes that broadcast to (nodes, addresses)
-        Expected value of each output, by name. The number of addresses is that of the longest
-        array.
+        Expected value of each output, by name. The longest array decides how many addresses there
+        are.
     """
     base, nodes = where
     shape = len(nodes), max(values.shape[1] for values in wanted.values())

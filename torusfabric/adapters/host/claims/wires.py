@@ -51,8 +51,8 @@ def control_tree_wires(fabric: Fabric, text: GateText) -> Wires:
 def read_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield, for each bit of `read_data` of each node, the bit of `host_rdata` to which it leads.
 
-    Between both is the read tree. Each of its levels has to be an OR of its inputs and a register,
-    so that the bit passes while all other nodes output 0. The result is a tuple (instance, pin,
+    The bit leads through the read tree. Each level of the tree has to be an OR of its inputs and a
+    register, so that the bit passes while all other nodes output 0. The result is a tuple (instance, pin,
     reached bits, expected bits). `text` is the emitted Verilog, read as gates.
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
