@@ -116,7 +116,8 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
 def scale_offset(offset: Value, stride: int) -> Value:
     """Return the position of entry number `offset`, where entries are `stride` bits apart.
 
-    It is the product of both. If the stride is a power of two, no multiplier is needed.
+    The result is the product ``offset * stride``. If the stride is a power of two, no multiplier
+    is needed.
     """
     if stride & stride - 1:
         return offset * stride

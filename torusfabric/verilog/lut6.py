@@ -104,8 +104,23 @@ def _add_branches(
 ) -> tuple[str, list[str]]:
     """Add to `tables` a multiplexer of two branches, which select in parallel, and a last input.
 
-    With few inputs it is a single chain of LUTs. The parameters `words`, `bits` and `idles`, and
-    the two results, are those of `_add_cascade`.
+    A branch is a chain of LUTs for a part of the inputs. With few inputs there is a single chain.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Expressions of the input words.
+    bits : sequence of str
+        Expressions of the select bits.
+    idles : bool
+        True if the multiplexer may select none of its inputs.
+
+    Returns
+    -------
+    output : str
+        Expression of the selected word.
+    used : list of str
+        Select bits of which one is high if an input is selected, and none otherwise.
     """
     sizes = branch_sizes(len(words))
     if len(sizes) == 1:

@@ -388,7 +388,8 @@ class _SymbolicValues:
     def _count_uses(self, statements: Iterable[ast.Statement], piece: Piece) -> int:
         """Return the number of paths through the statements on which a bit range is not assigned.
 
-        On each of these paths, the resulting expression repeats the value from before.
+        On each of these paths, the resulting expression repeats the value that `piece`, a bit range
+        of a signal, had before.
         """
         uses = 1
         for each in statements:

@@ -186,7 +186,7 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return several equal parts of a concatenation as one replication, such as ``{2{a}}``.
+    """Return the equal parts `same` of a concatenation as one replication, such as ``{2{a}}``.
 
     Expressions that are no names stay as they are. Why: Yosys would map each copy of an expression
     separately.

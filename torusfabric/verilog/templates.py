@@ -91,7 +91,8 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
 def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
     """Yield the assertions about the signals ``start``, ``busy``, ``done`` and ``cycles``.
 
-    `ports` are those of the manifest; assertions about ports that the fabric lacks are left out.
+    `ports` has the entries of the manifest for all ports. Assertions about ports that the fabric
+    lacks are left out.
     """
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")

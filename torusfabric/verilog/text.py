@@ -126,10 +126,11 @@ def emit(
 def _module_roles(
     netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
 ) -> dict[str, str]:
-    """Return the role of each module, as a text for reports such as "sequencer"; not of routers.
+    """Return the role of each module, as a text for reports such as "sequencer".
 
     The role is the part of the fabric that a module belongs to. A module without a role of its own
-    has the role of a module that contains it.
+    has the role of a module that contains it. Routers are left out, because reports split their
+    LUTs by purpose.
 
     Parameters
     ----------
@@ -333,9 +334,10 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return the Verilog of a module inside others, with alternative bodies for some devices.
+    """Return the Verilog of a module that lies inside of several others, such as a multiplexer.
 
-    `shared` describes the module, and `prefix` is the beginning of its name.
+    It has alternative bodies for some devices. `shared` describes the module, and `prefix` is the
+    beginning of its name.
     """
     bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(
