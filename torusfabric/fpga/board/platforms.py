@@ -37,6 +37,7 @@ def with_current_tools(platform: Any, board: str) -> Any:
     """Return a platform of Amaranth, changed so that it calls the present tools of its family.
 
     Amaranth's platforms of Gowin devices call a place-and-route tool that is no longer current.
+    `board` is the name of the board, for an error message.
 
     Raises
     ------

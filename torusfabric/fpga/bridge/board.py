@@ -69,7 +69,7 @@ def read_digest(access: BusAccess) -> int:
 class BoardEngine(Engine):
     """Executor of jobs by a fabric on a real board, over the bridge and the bus.
 
-    A run writes the words to send and the choices of the job to bus addresses, and reads the
+    For a job it writes the words to send and the choices of the run to bus addresses, and reads the
     received words from there. If the fabric spans several boards, each board has such an executor.
 
     Parameters
@@ -309,8 +309,8 @@ class ConnectedBoard:
 
         This method changes the board only, not `fabric`. So `run` and `carry` still compute
         expected words from the old program, and report wrong words if the new one has other
-        results. Use `load`, which changes both, unless the caller keeps track of the program.
-        Errors are those of `load`.
+        results. Use `load`, which changes the board and `fabric`, unless the caller keeps track of
+        the program. The method raises the errors of `load`.
         """
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
         tables = self.fabric.tables

@@ -274,7 +274,7 @@ class Flow:
         return f"{place}-" + re.sub(r"\W", "_", name)
 
     def _module_of(self, name: str) -> str:
-        """Return the name of the Verilog module for `name`, which is that of a module or of a ROM.
+        """Return the name of the Verilog module for `name`, the name of a module or of a ROM.
 
         All ROMs are instances of one module, so the result is this module for the name of ROM
         contents.

@@ -216,8 +216,8 @@ def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router divided by the number of bits of its out-ports.
 
-    A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
-    router needs noticeably more, the entry ``why`` says for which purposes.
+    The least is one flip-flop a bit, and one LUT, which selects a forwarded word or a word of the
+    node. If a router needs noticeably more, the entry ``why`` says for which purposes.
 
     Parameters
     ----------
