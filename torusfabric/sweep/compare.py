@@ -77,7 +77,7 @@ class HardwareSettings:
 
     @property
     def longest_flits(self) -> int | None:
-        """Flits of the longest message; None if neither length is given."""
+        """Flits of the longest message; None if the user chose neither `max_flits` nor `flits`."""
         return self.max_flits or self.flits
 
     def compile_program(self, schedules: Schedule | Sequence[Schedule]) -> Program:

@@ -20,7 +20,8 @@ The file of results has a line of JSON, a *row* (not a row of a program), for ea
 - A sweep that is started again computes only the missing rows.
 - A failed point, such as one that runs out of memory, is printed but has no row, so that the next
   start tries it again.
-- A row of a schedule file belongs to the content of that file. Workers receive the content.
+- If a point has a schedule file, its row holds for the content of the file, not for its name.
+  Workers receive the content.
 - Only one sweep at a time may use a file of results.
 """
 
@@ -94,7 +95,7 @@ class SimulationChoice(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of the grid of a sweep: a list in its description, such as that of the widths.
+    """An axis of the grid of a sweep: a list in its description, such as the list of widths.
 
     Parameters
     ----------
