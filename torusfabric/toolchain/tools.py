@@ -11,8 +11,8 @@ versions, while an installed program may be too old for the files that it is giv
 
 YoWASP packages run tools as WebAssembly, which has two consequences. The first use of a tool
 compiles it, which takes up to two minutes and must not happen twice at once; `require` holds a lock
-meanwhile, and sends a notice. And they cannot see absolute paths below `/tmp`; therefore `run`
-starts a tool in its work folder, with relative file names.
+meanwhile, and sends a notice. And a tool cannot see absolute paths below `/tmp`; therefore `run`
+starts it in its work folder, with relative file names.
 """
 
 import contextlib
