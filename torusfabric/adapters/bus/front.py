@@ -2,8 +2,8 @@
 
 A *front* is the hardware of an adapter around a core. The front behind the bus, of a host port or
 of streams, builds its hardware as usual. Its ports then become nets inside the fabric, and the
-fabric gets the ports of the bus instead. `Registers` and `Windows` drive those nets that were inputs.
-Streams of nodes stay ports of the fabric.
+fabric gets the ports of the bus instead. `Registers` and `Windows` drive those nets that were
+inputs. Streams of nodes stay ports of the fabric.
 """
 
 from __future__ import annotations

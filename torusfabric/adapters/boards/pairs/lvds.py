@@ -100,8 +100,8 @@ class LvdsLayer(PhysicalLayer):
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add the serializers, deserializers and pins of all pairs to one neighbour.
 
-        `bundle` is the number of these pairs on the board. `sent` has four bits for each pair in one
-        cycle of the sending domain. The result has the four received bits of each pair.
+        `bundle` is the number of these pairs on the board. `sent` has four bits for each pair in
+        one cycle of the sending domain. The result has the four received bits of each pair.
         """
         port, count = (
             platform.request(self.resource, bundle, dir="-"),

@@ -52,8 +52,8 @@ def read_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield, for each bit of `read_data` of each node, the bit of `host_rdata` to which it leads.
 
     The bit leads through the read tree. Each level of the tree has to be an OR of its inputs and a
-    register, so that the bit passes while all other nodes output 0. The result is a tuple (instance, pin,
-    reached bits, expected bits). `text` is the emitted Verilog, read as gates.
+    register, so that the bit passes while all other nodes output 0. The result is a tuple
+    (instance, pin, reached bits, expected bits). `text` is the emitted Verilog, read as gates.
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
     for instance in fabric.netlist.instances_with_role(Role.READ_TREE):
