@@ -42,8 +42,8 @@ class Traffic(ABC):
         Parameters
         ----------
         session : Session
-            The running model, compiled with a C++ file of the adapter that drives the ports (named by
-        `Interface.kernel`).
+            The running model, compiled with a C++ file of the adapter that drives the ports (named
+            by `Interface.kernel`).
         progress : function of (done, total), optional
             Called now and then with the number of words done and in all.
         """
