@@ -222,6 +222,7 @@ def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Boar
     """Return a clause for an error message: a smaller torus that may fit, and the board's limit.
 
     `topology` is the network that does not fit.
+
     Parameters
     ----------
     share : float or Fraction

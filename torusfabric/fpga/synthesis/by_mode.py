@@ -110,13 +110,13 @@ def cost_by_mode(
     -------
     dict
         ``modes``: an entry for each mode with number, collective, algorithm, costs, ``inputs``
-        (crossbar inputs that it selects, summed over the out-ports of all nodes) and
-        ``own_inputs`` (those that no other mode selects). ``together``: costs of the fabric for all modes, ``inputs``, ``shared_inputs`` of
-        two modes or more, and ``words`` as `StoredWords`. ``ratios``: cost of the fabric for all
-        modes divided by that of the largest single mode; None where that is 0.
-        ``least_router_luts``: the fewest LUTs that select from the sources of the largest router;
-        None if not known. ``least_router_ratio``: that number divided by the LUTs of the largest
-        router of a single mode.
+        (crossbar inputs that it selects, summed over the out-ports of all nodes) and ``own_inputs``
+        (those that no other mode selects). ``together``: costs of the fabric for all modes,
+        ``inputs``, ``shared_inputs`` of two modes or more, and ``words`` as `StoredWords`.
+        ``ratios``: cost of the fabric for all modes divided by that of the largest single mode;
+        None where that is 0. ``least_router_luts``: the fewest LUTs that select from the sources of
+        the largest router; None if not known. ``least_router_ratio``: that number divided by the
+        LUTs of the largest router of a single mode.
     """
     program, modes = fabric.program, list[dict[str, Any]]()
     inputs = count_inputs(program)
