@@ -136,8 +136,9 @@ class LinkPlan:
     start_timeout : int
         Most cycles for which a start waits for the other boards; 0 for no limit.
     hold : int
-        Cycles after a write of the host during which no run may begin. Why: a start closes the host
-        port, so the countdown to the run must last at least `hold` cycles.
+        Cycles after a write of the host during which no run may begin, because the word is still on
+        its way to a memory. No write can follow a start, so the countdown from the start to the run
+        must last at least `hold` cycles.
 
     Raises
     ------

@@ -195,7 +195,11 @@ class WordTimer(wiring.Component):
         super().__init__({"turned": In(1), "load": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build a counter of fast cycles, which `turned` sets if it is off by more than a cycle."""
+        """Build a counter of fast cycles, whose phase follows the edges of `turned`.
+
+        An edge sets the counter only if it is off by more than a cycle, because the synchronizer in
+        front delays edges by two or three cycles.
+        """
         m = Module()
         last = self._cycles - 1
         before, count = Signal(), Signal(range(self._cycles))
