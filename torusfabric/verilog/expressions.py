@@ -86,9 +86,10 @@ def no_verilog_error(what: object) -> InputError:
 
 
 def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
-    """Yield the values that a bit range of a value consists of, lowest bits first.
+    """Yield the parts of bits `low` to ``high - 1`` of a value, lowest bits first.
 
-    Nested concatenations and slices are followed down to the values inside.
+    Concatenations and slices in the value are resolved: bits 2 to 5 of the concatenation of a and
+    b, with 4 bits each, are bits 2 to 3 of a, then bits 0 to 1 of b.
 
     Yields
     ------
