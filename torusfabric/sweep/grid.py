@@ -334,12 +334,13 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 
 
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
-    """Return the points of a sweep by their keys, with simulations only in the sample.
+    """Replace simulations outside of a sample by predictions; return all points of the sweep by key.
 
-    A point is a step with a value for each axis. Points of the step ``simulate`` outside of the
-    sample get the step ``cycles``, which takes the cycles from the compiled program. `simulated`
-    says if the sample has all simulations, some, or none. The key of a point decides if the point
-    is in the sample. Why: if the user adds values to the grid, the sample keeps its points.
+    A point is a step with a value for each axis. A point of the step ``simulate`` outside of the
+    sample gets the step ``cycles``, which takes the cycles from the compiled program. `simulated`
+    says if the sample has all simulations, some, or none. The sample has the first simulation of
+    each algorithm, and others by their keys. Why keys: if the user adds values to the grid, these
+    simulations stay in the sample.
     """
     if simulated is SimulationChoice.ALL:
         return points
@@ -392,12 +393,14 @@ def _length_choices(grid: dict[str, Any]) -> list[Point]:
 
 
 def _expand_point(point: Point) -> list[Point]:
-    """Return the points of a sweep for which one point stands, as the grid has it.
+    """Return the definite points for one point of the grid, in which values such as ``all`` are replaced.
 
-    A point is a step with a value for each axis. The algorithm ``all`` stands for each algorithm of
-    the collective, so the result has a point for each. A point whose collective names an algorithm,
-    or several collectives, gets the algorithm ``best``, so that the list of algorithms does not
-    apply. A point with schedule files gets the digest of their content.
+    A point is a step of a sweep with a value for each axis.
+
+    - With the algorithm ``all``, the result has a point for each algorithm of the collective.
+    - A collective that names its algorithm, or several collectives, get the algorithm ``best``,
+      because the list of algorithms in the grid does not apply to them.
+    - A point with schedule files gets the digest of their content.
     """
     if "plan" in point:
         return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]
