@@ -186,10 +186,10 @@ class BusInterface(Interface):
         return self._behind.wiring_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
-        """Return the proof of whole runs, from written to read words, without the bus.
+        """Return the proof of whole runs, from the written words to the words that are read.
 
-        The words pass through the host port or the streams behind the bus. In the proof, `machine`
-        executes runs with symbols in place of data.
+        The words pass through the host port or the streams behind the bus; the bus itself is not
+        part of this proof. In the proof, `machine` executes runs with symbols in place of data.
         """
         return self._behind.symbolic_runs(fabric, machine)
 

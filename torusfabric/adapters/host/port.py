@@ -351,8 +351,9 @@ def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[
 def _is_below(value: Value, limit: int) -> Value:
     """Return a bit that is 1 if `value` is less than the constant `limit`.
 
-    Why not ``value < limit``: here each sequence of equal bits of ``limit - 1`` is compared with
-    bits that are all 0 or all 1, which needs few LUTs and no carry chain.
+    It is computed without the operator ``<``, which makes a carry chain. Here groups of bits of
+    `value` are compared: each group belongs to a sequence of equal bits in ``limit - 1``, and is
+    compared with all zeros or all ones, which takes few LUTs.
     """
     below: Value = Const(1)
     low = (limit & -limit).bit_length() - 1

@@ -113,9 +113,9 @@ class HostAccess(NodeAccess):
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps, one for each cycle, that read the received words of some runs.
 
-        Each step has the memory and the address of a word. Nodes receive the address as
-        `read_address`, and also on those nets of the sequencer that pass it on between runs
-        (`_passing_nets`).
+        Each step has the memory and the address of a word. A step drives the address as
+        `read_address`, and also on the nets by which the sequencer sends addresses of the program
+        during a run: between runs these pass on the address of the host (`_passing_nets`).
         """
         memory, address = self.locate_beats(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)

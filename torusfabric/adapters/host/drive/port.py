@@ -171,11 +171,12 @@ class HostPortDriver:
         return passed.shown["host_rdata"][late:]
 
     def _make_progress_callback(self, most: int) -> Callable[[int], object] | None:
-        """Return a function for a request of clock edges, by which a simulator reports progress.
+        """Return a function that reports the progress of a request, or None if nobody listens.
 
-        The function takes the number of edges so far. Each of the first `most` edges moves one
-        word, which it adds to the reported words; at the edges after them the driver only waits.
-        None without a progress function.
+        A *request* is some clock edges with given inputs; a simulator calls the function with the
+        number of edges that it has executed. Each of the first `most` edges moves one word, and the
+        function adds these words to the count of words that it reports. At all later edges of the
+        request the driver only waits.
         """
         if not self._progress:
             return None
