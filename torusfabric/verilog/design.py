@@ -213,7 +213,7 @@ NETTYPE_NONE, NETTYPE_WIRE = "`default_nettype none\n", "`default_nettype wire\n
 
 
 def translate_path(path: str, patterns: Mapping[str, str]) -> str | None:
-    """Translate the name of an instance or net in the Verilog top, such as to its name in the netlist.
+    """Translate the name of an instance or net in the Verilog top, such as to that in the netlist.
 
     Parameters
     ----------

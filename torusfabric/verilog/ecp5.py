@@ -220,7 +220,7 @@ def _add_cascade(column: BitCells, count: int) -> str:
 
 
 def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """Return the output bit of a LUT in a chain, each of which selects its own inputs or the LUT before.
+    """Return the output bit of a LUT in a chain: one of its own inputs, or the LUT before.
 
     ``f`` is the output of the LUT before, `even` and `odd` are inputs of this LUT, and ``z`` is its
     select bit: 1 to choose an input of its own. The bit is ``z ? (f ? odd : even) : f``: if this
@@ -265,7 +265,7 @@ def _select_bit(b: int, c: int, d: int) -> int:
 
 
 class _LastChoice(NamedTuple):
-    """The last step by which a sum chooses its operand: a choice that the LUTs of the carry chain make.
+    """The last step by which a sum chooses its operand, made by the LUTs of the carry chain.
 
     A sum adds one of several operands to a word. The LUT of each bit of the chain has an input for
     the word, and inputs b, c and d for this choice.
@@ -417,7 +417,7 @@ def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
 
 
 def _chain_lut_contents(step: _LastChoice) -> int:
-    """Return the contents of the LUT at each bit of the carry chain of a sum, as a number of 16 bits.
+    """Return the contents of the LUT at each bit of a sum's carry chain, as a number of 16 bits.
 
     Bit k of the contents is the output of the LUT if its inputs d, c, b, a are bits 3 to 0 of k.
     `step` is the last choice among operands, which the LUT makes before it adds the operand.
