@@ -69,9 +69,9 @@ class Limit:
     def excludes(self, fabric: "Fabric") -> bool:
         """Return True if it is known that a fabric cannot fit, because a smaller one did not.
 
-        The limit must be measured: place and route failed on the next larger square torus. The
-        fabric must have at least as many nodes and bits as that one, and the same collective and
-        algorithm.
+        It is known if the limit was measured, by a failure of place and route on the next larger
+        square torus, and if the fabric has the same collective and algorithm, and at least as many
+        nodes, bits of a flit and flits of a message as that torus had.
         """
         sides = getattr(fabric.program.topology, "sides", ())
         return (
