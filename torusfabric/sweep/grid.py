@@ -334,7 +334,7 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 
 
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
-    """Replace simulations outside of a sample by predictions; return all points of the sweep by key.
+    """Replace simulations outside of a sample by predictions; return all points by their keys.
 
     A point is a step with a value for each axis. A point of the step ``simulate`` outside of the
     sample gets the step ``cycles``, which takes the cycles from the compiled program. `simulated`
@@ -393,7 +393,7 @@ def _length_choices(grid: dict[str, Any]) -> list[Point]:
 
 
 def _expand_point(point: Point) -> list[Point]:
-    """Return the definite points for one point of the grid, in which values such as ``all`` are replaced.
+    """Replace general values of a point, such as ``all``; return the points for which it stands.
 
     A point is a step of a sweep with a value for each axis.
 

@@ -135,12 +135,12 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """Return the entries that the work on a point adds to it, to make its row.
+    """Return the result of a point, as the entries by which the point becomes its row.
 
-    They are the ``status`` ``done`` and the ``result``; or the ``status`` ``misfit`` and the
-    ``reason``, if the point cannot be planned or built. `point` is a step of a sweep, with a value
-    for each axis. `plans` has the contents of its schedule files. If it is None, the files are read
-    here.
+    `point` is a step of a sweep, with a value for each axis. The entries are the ``status``
+    ``done`` and the ``result``; or the ``status`` ``misfit`` and the ``reason``, if the point
+    cannot be planned or built. `plans` has the contents of its schedule files. If it is None, the
+    files are read here.
     """
     if plans is None and "plan" in point:
         plans = plan_contents(point)
