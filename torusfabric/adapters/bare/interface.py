@@ -148,7 +148,7 @@ class BareInterface(Interface):
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
     def bench_files(self) -> dict[str, str | Path]:
-        """Return the files by which a test bench drives the node ports, by their names in it."""
+        """Return the files by which a test bench drives the node ports, by names in the bench."""
         source = "direct.py" if self._is_direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 

@@ -175,9 +175,11 @@ def linked_blocks(
 
 
 def simulated_ports(fabrics: Sequence[Block]) -> list[SimulatedBytePort]:
-    """Simulate all boards behind bridges, and return the byte stream of each bridge.
+    """Simulate all boards behind bridges, and return the port of each bridge.
 
-    The clocks have frequency errors from -ppm to +ppm: the first board is slowest.
+    By such a port a computer sends bytes to the bridge and reads bytes from it, as by a serial
+    port. The clocks of the boards have frequency errors from -ppm to +ppm: the first board is
+    slowest.
 
     Parameters
     ----------

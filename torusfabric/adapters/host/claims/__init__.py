@@ -1,7 +1,8 @@
 """Proof of a fabric with a host port: claims about the port, and whole runs through it.
 
-`host_claims` yields claims that hold for each access on its own. `host_port_runs` executes whole
-runs with symbolic words on the emitted netlist; see `torusfabric.proof.memory_runs`.
+`host_claims` yields claims about single reads and writes of the port, and about its wires.
+`host_port_runs` executes whole runs with symbolic words on the emitted netlist; see
+`torusfabric.proof.memory_runs`.
 """
 
 from __future__ import annotations
