@@ -4,10 +4,10 @@ The user is `module_texts`, which puts them into an ``ifdef``. A 6-input LUT sel
 words, or one of two words and the output of the LUT before it.
 
 A *cascade* is a chain of LUTs, in which each one selects its own inputs or the output of the one
-before. A *branch* is a cascade for a part of the inputs. The select bits are those of cascades (see
-``torusfabric.rtl.multiplexer``), which select exactly one pair of inputs at a time. So a LUT may
-decide between two branches by the select bits of one branch alone. Synthesis cannot know this rule:
-it needs up to twice as many LUTs for a cascade.
+before. A *branch* is a cascade for a part of the inputs. The select bits have the encoding that is
+defined in ``torusfabric.rtl.multiplexer``: they select exactly one pair of inputs at a time. So a
+LUT may decide between two branches by the select bits of one branch alone. Synthesis cannot know
+this rule: it needs up to twice as many LUTs for a cascade.
 """
 
 from collections.abc import Sequence

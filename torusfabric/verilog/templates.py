@@ -150,7 +150,10 @@ def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _constant_cycles(value: Any) -> str:
-    """Return a SystemVerilog expression for the cycles of a run that do not depend on its length.
+    """Return a SystemVerilog expression for the constant part of the cycles of a run.
+
+    The cycles are this part, plus a number for each flit of the message. If it depends on the root,
+    the expression selects it by the root of the run.
 
     Parameters
     ----------
