@@ -1,6 +1,7 @@
 """Claim that a host port translates every access as the address map of the program says.
 
 The address map gives the memory and the first address of each block at a node.
+
 The proof has two steps. First, `_check_input_ages` shows that the port is a pipeline: all paths
 from an input to one output have the same number of registers, so consecutive accesses are
 independent. Second, `_compare_outputs` replaces the registers by wires, and compares the outputs
