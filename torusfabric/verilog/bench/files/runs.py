@@ -43,7 +43,7 @@ class Run(NamedTuple):
     length : int
         Flits of a message.
     root : int
-        Position of the root.
+        Position of the root in its group.
     operation : int
         Number of the operator in the mode.
     """
