@@ -1,7 +1,7 @@
 """`ConnectedBoard`: a fabric on a board, which runs jobs over its bridge and checks the results.
 
-`torusfabric.connect` makes it. `BoardEngine` executes its runs, through the same interface
-(`Engine`) that simulators have: to `simulate`, a board is one more of them.
+`torusfabric.connect` makes it. `BoardEngine` executes its runs. It has the same interface as a
+simulator (`Engine`), so that `simulate` can compare the results of a board as those of a simulator.
 """
 
 import contextlib
