@@ -138,8 +138,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     spec : FabricSpec
         The user's choices, with one or several collectives or files.
     purpose : PlanPurpose
-        The use of the schedules, by which open choices are decided. With several modes each run
-        chooses its message length, also if ``purpose.any_length`` is False.
+        The use of the schedules, by which open choices are decided. With several modes,
+        ``purpose.any_length`` counts as True: each run chooses its message length.
 
     Returns
     -------
