@@ -176,8 +176,8 @@ class Registers(Leaf):
     a range of addresses for the memories of the nodes. A *flit* is here one word of the host port.
 
     The bridge holds `access` and the other inputs of an access until `access_done`, which is high
-    for one cycle. There are windows only if `inputs` has the host port (`host_we`), and a load port
-    only if `inputs` has `load_we`.
+    for one cycle. There are windows only if `inputs` has the host port (`host_we`). There is a load
+    port, by which loaded tables are written, only if `inputs` has `load_we`.
 
     - A read of a window is done when the word is valid, a write when the word is in memory, so that
       no access overtakes another. While a run is under way both end immediately, with an error.

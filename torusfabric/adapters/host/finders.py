@@ -532,9 +532,9 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value, Value]:
         """Add the look-up of a block in one table of an address map, `way`; return three values.
 
-        They are a bit that is 1 if the table contains the block, the number of the memory of the
-        block, and the address of its first flit in units of ``2 ** _flit_bits``. `tables` adds the
-        ROMs that output them. `node` and `part` are signals with the position of the node in its
+        These are a bit that is 1 if the table contains the block, the number of the memory of the
+        block, and the upper bits of the address of its first flit (the lower bits are 0). `tables`
+        adds the ROMs that output them. `node` and `part` are signals with the position of the node in its
         group and the number of the part: the words for, or from, one other node.
         """
         making, known = self._keying, list[Value]()

@@ -165,7 +165,8 @@ class HostFront(Front):
     def make_interface(self, read_latency: int) -> Interface:
         """Return the declarations of the host port, whose reads take `read_latency` clock edges.
 
-        Behind a bus, the bus declares the ports, and the result contains only the proof.
+        Behind a bus, the bus declares the ports, and the result has only the declarations for the
+        proof.
         """
         if self._for_bus:
             return HostProofs()

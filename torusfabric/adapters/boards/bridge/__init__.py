@@ -120,7 +120,7 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Return the fabric on several boards, as an object that runs jobs over an open bridge to each.
+    """Return the fabric on several boards, as an object that runs jobs over their open bridges.
 
     Parameters
     ----------

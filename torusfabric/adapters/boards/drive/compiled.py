@@ -272,9 +272,10 @@ class CompiledBoards(HostPortDriver):
         run_access(self._fabric.tables.load(image), self.simulate_edges)
 
     def simulate_edges(self, edges: EdgeRequest) -> EdgeResult:
-        """Set inputs of the selected board for some edges of its clock, and return its outputs.
+        """Set inputs of one board for some edges of its clock, and return its outputs.
 
-        The clocks of all other boards run meanwhile.
+        The board is the one that `_split_by_board` has selected. The clocks of all other boards run
+        meanwhile.
         """
         system, board = ctypes.byref(self.system), ctypes.c_uint64(self._board)
         return self.sessions[self._board].simulate_edges(edges, "model_play_board", system, board)

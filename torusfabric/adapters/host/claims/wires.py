@@ -1,6 +1,6 @@
 """Wires between the host port and the nodes: found in the emitted Verilog, and expected.
 
-`torusfabric.proof.lemmas.wiring_claim` compares both.
+`torusfabric.proof.lemmas.wiring_claim` compares the found wires with the expected ones.
 """
 
 from __future__ import annotations
