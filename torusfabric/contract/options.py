@@ -128,7 +128,8 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
     r"""Add to a parser the options that some texts declare.
 
-    `texts` and `settings` are those of `options_of`.
+    `texts` declares the options, and `settings` gives their readers and defaults, as for
+    `options_of`.
 
     Examples
     --------
