@@ -375,7 +375,7 @@ class Design:
         return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """Return a design of router modules, the modules inside, and the ROMs that set them.
+        """Return a design of router modules, with the modules inside of them and their ROMs.
 
         The result has no top; the field `top` is the name of the last module.
 

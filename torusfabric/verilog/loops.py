@@ -551,7 +551,7 @@ class GenerateLoop:
         values : ndarray of int, shape (instances,)
             The number of each instance.
         count : int
-            A number that is larger than all values.
+            A number that is larger than all values; it decides the bits of an entry of a table.
         label : str
             Name for the table, if the expression needs one.
         """
@@ -609,7 +609,7 @@ def _source_key(source: Source) -> object:
     """Return a key for a source: the nets or constants that drive some bits of an input.
 
     Sources with equal keys can be written as one Verilog expression. They differ only in a number
-    for each instance, such as that of the net, which the expression takes from a table.
+    for each instance, such as the number in the name of a net, which then stands in a table.
     """
     match source:
         case Slice(net, number, start, width):
@@ -625,7 +625,8 @@ def _merge_sources(sources: Sequence[Source]) -> Source:
     """Return one source, for all instances of a loop, from sources for some instances each.
 
     A source is the nets or constants that drive some bits of an input. All `sources` have the same
-    `_source_key`; their instances follow one after another.
+    `_source_key`, so that one Verilog expression can describe them. The result has the instances of
+    all of them, in order.
     """
     first = sources[0]
     if len(sources) == 1 or isinstance(first, Constant):

@@ -47,7 +47,7 @@ class RotatedRoms:
 
     @classmethod
     def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
-        """Return the rule by which the first ROMs yield all others, or None if there is none.
+        """Return the rule that derives all ROMs from the first ones, or None if there is none.
 
         Parameters
         ----------

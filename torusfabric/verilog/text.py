@@ -236,7 +236,8 @@ ICARUS = "__ICARUS__"
 def unknown_to_zero_body(module: UnknownToZero) -> str:
     """Return the Verilog of an `UnknownToZero` for the simulator Icarus, after the ports.
 
-    This module turns unknown bits (X) of a word into 0, because one would make a whole sum unknown.
+    This module turns unknown bits (X) of a word into 0. Why: an unknown bit would make all bits of
+    a sum unknown.
     Each bit of its output ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
     """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
