@@ -47,8 +47,8 @@ class SynthesisReport:
     fabric : dict
         Costs and clock rate of the whole fabric, ``capacity`` of the device, and ``fits``.
     parts : dict of str to int
-        Part of the fabric -> LUTs of all its instances, the most first. The sum is that of the
-        fabric.
+        Part of the fabric -> LUTs of all its instances, the most first. Together they are the LUTs
+        of the fabric.
     roms : list of dict
         A row for each different ROM: ``name``, ``instances``, ``rows``, ``width``, ``bits`` of all
         instances together, and costs of one instance; the most bits first. A ROM inside a module
