@@ -134,7 +134,7 @@ def make_with_adapter(spec: FabricSpec, adapter: Adapter) -> BuiltFabric:
     made: list[BuiltFabric] = []
 
     def make_with(**changes: object) -> Any:
-        """Make a fabric, with `changes` in place of some choices, and append it to `made`."""
+        """Make a fabric, with `changes` in place of some choices; append it to the list `made`."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 
