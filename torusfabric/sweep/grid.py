@@ -192,7 +192,7 @@ def _check_integers(value: Any, name: str = "") -> None:
 
     Lists and tables in `value` are searched. The message contains `name`, or the outermost key
     inside `value`. Why: TOML has no such integers, and Python refuses to convert very long ones to
-    text, as later error messages would.
+    text, which a later error message would need.
     """
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
