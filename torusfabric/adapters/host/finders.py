@@ -534,8 +534,8 @@ class MapFinder(Finder):
 
         These are a bit that is 1 if the table contains the block, the number of the memory of the
         block, and the upper bits of the address of its first flit (the lower bits are 0). `tables`
-        adds the ROMs that output them. `node` and `part` are signals with the position of the node in its
-        group and the number of the part: the words for, or from, one other node.
+        adds the ROMs that output them. `node` and `part` are signals with the position of the node
+        in its group and the number of the part: the words for, or from, one other node.
         """
         making, known = self._keying, list[Value]()
         row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
