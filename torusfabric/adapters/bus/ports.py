@@ -191,9 +191,10 @@ def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return the signals between a bridge and `Registers`, by which an access is made.
+    """Return the signals by which a bridge passes an access of the bus to the module `Registers`.
 
-    An access is a read or a write of one bus word. Directions are as seen from `Registers`.
+    An access is a read or a write of one bus word. The bridge translates transfers of the bus into
+    accesses, and `Registers` executes them. Directions are as seen from `Registers`.
 
     The bridge asserts `access`, and holds it and the other inputs of `Registers` until
     `access_done`.

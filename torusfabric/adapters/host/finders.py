@@ -569,7 +569,7 @@ class MapFinder(Finder):
 
 
 class _LookUpRoms:
-    """The ROMs and subtractors with which a `MapFinder` looks up blocks.
+    """The ROMs and subtractors with which a `MapFinder` looks up the locations of blocks.
 
     Two tables that are read with the same indices become columns of one ROM, and a difference that
     is needed more than once is computed by one subtractor.

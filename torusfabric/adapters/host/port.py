@@ -278,9 +278,9 @@ class HostTranslator(Leaf):
     ) -> tuple[Value, Value]:
         """Add a finder, and return the memory and address that it finds for the host address.
 
-        Both are valid `latency` cycles after the host address. A finder that needs fewer cycles
-        gets its inputs as many cycles later. `name` is a prefix for the names of its ROMs. `node`
-        is the number of the addressed node, valid together with the host address.
+        Both are valid `latency` cycles after the host address. If the finder needs fewer cycles,
+        its inputs are delayed by the difference. `name` is a prefix for the names of its ROMs.
+        `node` is the number of the addressed node, valid together with the host address.
         """
         wait = latency - finder.latency
         address = delay_value(

@@ -157,7 +157,8 @@ class DirectRuns(Runs):
         """Compare the received words with the expected ones.
 
         `found` has the received words, one row for each node, and `run` is the executed run. A
-        wrong word raises `Refuted`, whose message names `cycle`, the last cycle of the run.
+        wrong word raises `Refuted`, the error of a false claim, whose message names `cycle`, the
+        last cycle of the run.
         """
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives

@@ -81,8 +81,8 @@ def check_received_crc(module: GateModule, width: int) -> int:
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
     """Return the bits of the CRC register of a transmitter or receiver.
 
-    Raises `Refuted` if bits are missing: Yosys removes a register on which nothing depends.
-    `module` is the transmitter or the receiver, as gates.
+    `module` is the transmitter or the receiver, as gates. If bits are missing, because Yosys
+    removes a register on which nothing depends, the claim about the CRC fails: `Refuted` is raised.
     """
     crc = _current_forms(module, "crc")
     if len(crc) != CRC_BITS:

@@ -331,7 +331,8 @@ class LinkPlan:
 
     @property
     def _least_countdown(self) -> int:
-        """Least cycles that a board needs to prepare, from the news of a start to the start."""
+        """Least cycles that a board needs from the message about a common start to the start itself.
+        """
         return max(self.settle_cycles, self.hold)
 
     @property

@@ -265,9 +265,10 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
-    """Raise `Refuted` unless `holds`, a condition on `signal` between runs, is true.
+    """Raise `Refuted`, the error of a false claim, unless `holds` is true.
 
-    `what` is the end of the message, which begins with "<signal> at rest must".
+    `holds` is a condition on `signal` between runs. `what` is the end of the message, which begins
+    with "<signal> at rest must".
     """
     if not holds:
         raise make_refutation("whole runs", signal, f"{signal} at rest must {what}")

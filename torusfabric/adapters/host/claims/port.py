@@ -298,7 +298,8 @@ def _compare_outputs(
     """Compare the outputs that `function` computes for `inputs` with the expected `outputs`.
 
     `function` is the host port without registers, as gates. The arrays have one entry for each
-    access, by the name of the input or output. The first difference raises `Refuted`.
+    access, by the name of the input or output. The first difference raises `Refuted`, the error of
+    a false claim.
     """
     size = len(next(iter(inputs.values())))
     given = {
