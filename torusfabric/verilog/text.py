@@ -302,7 +302,7 @@ def _read_module_file(
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add the modules in `shared`, and the modules inside, to `texts`, children first.
+    """Add the modules in `shared`, and the modules inside of these, to `texts`, children first.
 
     These modules, such as multiplexers, lie inside several other modules. Keys of `texts` are names
     with `prefix`.
