@@ -218,7 +218,10 @@ class UartReceiver(wiring.Component):
 
 
 class Gateware(wiring.Component):
-    """A `Bridge` behind a serial line ``rx`` and ``tx``; ``running`` and ``done`` drive LEDs.
+    """The logic in the FPGA of a board: a fabric, and the bridge to it over a serial line.
+
+    It is a `Bridge` behind a receiver and a transmitter for the lines ``rx`` and ``tx``.
+    ``running`` and ``done`` drive LEDs.
 
     Parameters
     ----------
