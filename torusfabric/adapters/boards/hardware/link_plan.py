@@ -331,8 +331,7 @@ class LinkPlan:
 
     @property
     def _least_countdown(self) -> int:
-        """Least cycles that a board needs from the message about a common start to the start itself.
-        """
+        """Least cycles that a board needs from the message about a start to the start itself."""
         return max(self.settle_cycles, self.hold)
 
     @property
