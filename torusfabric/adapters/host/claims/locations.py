@@ -1,7 +1,8 @@
 """Expected locations of the words of messages, with which the proof compares the host port.
 
 A location is a memory of a node and an address in it. The locations come from the address map of
-the program. The finders of the host port, which the proof is to check, are not used.
+the program, which gives the memory and the first address of each block. The hardware of the host
+port that computes locations (its *finders*) is not used, because the proof has to check it.
 """
 
 from __future__ import annotations
