@@ -3,8 +3,8 @@
 
 The *front* of a fabric is the object that builds the ports around the core; see
 `torusfabric.rtl.front`. This module only selects the front for `top`, `bus` and `tables`. The base
-class `torusfabric.rtl.fabric.Fabric` holds the netlist and all that engines, Verilog and proofs
-read.
+class `torusfabric.rtl.fabric.Fabric` holds the netlist and all that simulators, proofs and the
+emitter of Verilog read.
 """
 
 from __future__ import annotations
