@@ -445,7 +445,7 @@ class LinkPlan:
         """Largest number of cycles in which two clocks drift apart without a correction.
 
         This is the countdown to a start, followed by all attempts (executions) of the longest run.
-        Between runs, receivers correct the drift by skipping words.
+        Between runs there is no drift, because receivers take words as they arrive.
         """
         return self.total_cycles(self.longest, self.retries + 1) + self.countdown_cycles
 

@@ -1,8 +1,8 @@
 """`HostPortDriver`, which drives a simulated host port: it writes, starts a run, and reads.
 
 A method that moves words is a generator of `EdgeRequest`: inputs for a number of clock edges, and
-the outputs to record. A simulator, here called *engine*, runs the edges, and sends the recorded
-outputs back. So one driver serves all engines. A *sample* of the words of a run passes through the
+the outputs to record. A simulator runs the edges, and sends the recorded outputs back. So one
+driver serves all simulators. A *sample* of the words of a run passes through the
 port; the others are written and read directly in the simulated memories (`RunWords`).
 """
 
