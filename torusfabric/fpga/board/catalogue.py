@@ -70,8 +70,8 @@ class Limit:
         """Return True if it is known that a fabric cannot fit, because a smaller one did not.
 
         It is known if the limit was measured, by a failure of place and route on the next larger
-        square torus, and if the fabric has the same collective and algorithm, and at least as many
-        nodes, bits of a flit and flits of a message as that torus had.
+        square torus, and if the fabric has the same collective and algorithm, at least as many
+        nodes and bits of a flit as that torus had, and a flit or more for each chunk of a message.
         """
         sides = getattr(fabric.program.topology, "sides", ())
         return (
