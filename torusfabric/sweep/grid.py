@@ -339,8 +339,8 @@ def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -
     A point is a step with a value for each axis. A point of the step ``simulate`` outside of the
     sample gets the step ``cycles``, which takes the cycles from the compiled program. `simulated`
     says if the sample has all simulations, some, or none. The sample has the first simulation of
-    each algorithm, and others by their keys. Why keys: if the user adds values to the grid, these
-    simulations stay in the sample.
+    each collective with each algorithm, and others by their keys. Why keys: if the user adds values
+    to the grid, these simulations stay in the sample.
     """
     if simulated is SimulationChoice.ALL:
         return points
