@@ -160,7 +160,8 @@ class AddressMap:
             Memory and address of the block at each offset; the address is -1 if the node never
             holds the block.
         topology : Topology
-            Topology of a group; a Cayley graph if the axis has several offsets.
+            Network of the nodes that exchange the blocks: all nodes, or one group. If the axis of
+            offsets is longer than 1, it must be a Cayley graph, in which offsets are defined.
         ahead : bool
             True for the offset of the part from the node, False for the offset of the node from the
             part.
@@ -206,7 +207,7 @@ class AddressMap:
         memory, base : ndarray of int, shape (nodes, parts, chunks)
             Memory and base of each block.
         topology : Topology
-            Topology of a group.
+            Network of the nodes that exchange the blocks: all nodes, or one group.
         variant_of : ndarray of int, shape (nodes,)
             Variant of each node.
         """
@@ -303,8 +304,9 @@ def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
 def direction_free_positions(positions: IntArray, length: int) -> tuple[IntArray, int]:
     """Return the distance of each node from node 0 along a cycle in a fixed direction.
 
-    The same direction is chosen if `positions` count the nodes the other way round. Why: blocks
-    that go around a cycle in opposite directions can then be found by equal numbers.
+    The direction does not depend on the one in which `positions` count: positions along the
+    reversed cycle give equal distances. Why: blocks that go around a cycle in opposite directions
+    can then be found by equal numbers.
 
     Parameters
     ----------

@@ -118,10 +118,12 @@ class _PointGroup(NamedTuple):
 
 
 def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
-    """Return the components of `loop` that have values of the first of `actions`, grouped by delay.
+    """Return the components of one kind, such as all readers, in groups with equal delay.
 
-    The other actions are further values of the same components. For `Action.READ` and
-    `Action.MEMORY`, the groups consist of readers, with the address and the memory that each reads.
+    The kind is the one that the first of `actions` belongs to: `Action.READ` belongs to readers. A
+    group has the values of all `actions` for its components. Given `Action.READ` and
+    `Action.MEMORY`, it has the address that each reader reads, and the memory. `loop` has the rows
+    of the program.
     """
     fields, groups = loop.fields_of_action(actions[0]), []
     for delay in sorted({field.delay for field in fields}):

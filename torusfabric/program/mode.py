@@ -331,9 +331,10 @@ class Mode:
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
     def form_at(self, form: int) -> Form:
-        """Return the form that `ranges` call by the number `form`.
+        """Return the form with the number `form`, as `ranges` number the forms of this mode.
 
-        If the mode has a form of its own for each root, the result is that for root 0.
+        If the mode has a form of its own for each root, `ranges` have one number for all of them.
+        The result is then the form for root 0.
         """
         return self.forms[form * (self.roots or 1)]
 

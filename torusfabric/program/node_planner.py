@@ -5,8 +5,9 @@ of an adder, from one of three locations: the in-port (or the adder) itself, the
 one cycle later, or, after that, a memory. `table_planner` and `sum_planner` decide which
 consumers share a memory. This module assigns addresses and settings.
 
-Skews (see `table_timing`) cost nothing in the nodes, because only the sequencer delays signals for
-them. But memories that are read with different skews cannot be merged.
+A *skew* is a number of cycles by which a link carries its words later than the row begins (see
+`table_timing`). It costs nothing in the nodes, because the sequencer delays the signals. But words
+that are read with different skews cannot be in the same memory.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ class RoundRecord:
     keys : int
         Number of different blocks, or sums.
     results : bool
-        True if complete sums have a memory of their own. Why: words may arrive in the memories of
-        all in-ports at the same time.
+        True if complete sums have a memory of their own. They need one if a node completes sums
+        while words arrive, because a memory of an in-port can store only one of them at a time.
 
     Attributes
     ----------

@@ -127,8 +127,9 @@ def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[Int
     """Return the numbers of the versions that a mode can do without; each schedule keeps one.
 
     Versions are programs of the same schedule, of which one is faster for short messages. A version
-    is dispensable if, at every length, another one is nearly as fast as the fastest: it takes at
-    most `SLACK_CYCLES` cycles more than forms that count as equally fast in `choose_forms`.
+    is dispensable if, at every length, one of the remaining versions is nearly as fast as the
+    fastest: it takes at most `SLACK_CYCLES` cycles more than the limit up to which `choose_forms`
+    counts forms as equally fast.
 
     Parameters
     ----------
