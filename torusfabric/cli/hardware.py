@@ -247,8 +247,9 @@ def run_synth(arguments: Namespace) -> None:
 
 
 def _print_mode_cost(found: dict[str, Any]) -> None:
-    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode.
+    """Print a table of costs: each mode alone, all modes together, and how much more all take.
 
+    The last row has the costs of all modes together, divided by the largest cost of a mode alone.
     `found` is the result of `cost_by_mode`: the costs of each mode, and of all modes together.
     """
     together, ratios = found["together"], found["ratios"]

@@ -509,10 +509,10 @@ def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
 def _least_chunks(candidate: Selection, asked: Options) -> int:
     """Return a lower bound on the number of chunks that a candidate will use, before it is planned.
 
-    It is the number of chunks in the options of `candidate`. If the options are those of the user
-    (`asked`) and the nodes of the network differ, it is the largest number that the algorithm
-    proposes, because the algorithm then chooses at least so many. If the user gave ``chunks``, it
-    is 0.
+    If the options of `candidate` have a number of chunks, the result is this number. If they are
+    just those of the user (`asked`), the algorithm chooses. On networks that do not look the same
+    from every node, it then chooses at least the largest number that it proposes as a variant, so
+    this is the result. If the user gave ``chunks``, the result is 0.
     """
     if asked.chunks is not None:
         return 0

@@ -127,9 +127,10 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    Transfers of a file may name their blocks as "all", or as whole sums (all contributions to a sum
-    that the sender holds). Where other transfers of the round list their blocks, these are listed,
-    too. For this, the blocks that nodes hold are followed from round to round.
+    A transfer of a file lists its blocks, or names them as "all", or as whole sums (all
+    contributions to a sum that the sender holds). One payload object describes all transfers of a
+    round. So if some transfers of a round list their blocks, those of "all" and of whole sums are
+    listed, too. For this, the blocks that nodes hold are followed from round to round.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)

@@ -67,9 +67,10 @@ def _tree_count(options: Options) -> int:
 def _packet_stride(options: Options, packets: int) -> int:
     """Return the number of steps between two packets of a tree, with `packets` packets in each.
 
-    In half duplex the two trees use a link at depths of different parity (Lemma 6). Packets must
-    therefore be apart by twice the largest power of two that divides the latency of a hop.
-    `options` has the duplex, the number of trees and the latency.
+    In half duplex a link carries one packet a step, and both trees use it, one at an even depth and
+    the other at an odd depth (Lemma 6). A packet needs `latency` steps for each depth. So the trees
+    never use the link in the same step if packets are apart by twice the largest power of two that
+    divides the latency. `options` has the duplex, the number of trees and the latency.
     """
     both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
     return 2 * (options.latency & -options.latency) if both else 1

@@ -19,8 +19,8 @@ class FreeArcs:
     """The arcs that no message has taken yet in the present round, for hops between neighbours.
 
     An arc carries one block a round; blocks that the file itself puts into one round share an arc.
-    If several links lead to the same neighbour, a message prefers the link with the number of its
-    channel.
+    If several links lead to the same neighbour, the *channel* of a message, a number in the file,
+    selects the link that the message prefers.
 
     Parameters
     ----------

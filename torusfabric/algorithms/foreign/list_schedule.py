@@ -232,8 +232,8 @@ class _Scheduler:
     def _end_step(self, index: int, number: int, arrival: int) -> None:
         """End step `index` in round `number`, and tell the steps that wait for it.
 
-        Steps that only have to come later can begin in the same round. The step that receives the
-        message can begin in the round `arrival`.
+        A step that waits only for the order of the file can begin in the same round. The step that
+        receives the message can begin in round `arrival`, when the message is there.
         """
         for other in self.graph.follows[index]:
             self._count_finished_step(other, number)
@@ -285,7 +285,8 @@ class _RoundWriter:
         return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
     def _make_payload(self, lists: list[list[Value]]) -> Listed:
-        """Return the blocks of all paths of a round, as one `Listed` payload.
+        """Return the blocks of all paths of a round, as one `Listed` (a list of blocks for each
+        path).
 
         ``lists[k]`` has the values of path k: pairs of a chunk's key and the ranks that contribute
         to it. A sum is listed as the blocks of all its contributions.

@@ -117,9 +117,9 @@ class _Hops(NamedTuple):
     block : list of int
         The block that each hop carries, or the sum.
     after : list of (list of int)
-        The hops that cannot begin before each hop has ended.
+        For each hop, the hops that must wait until it has ended.
     urgency : list of int
-        The hops to go, with each hop itself, until its data are at the last receiver.
+        For each hop, the number of hops, itself included, until its data are at the last receiver.
     """
 
     arc: list[int]
@@ -197,10 +197,11 @@ class _GroupPlanner:
         return self._plan_trees(blocks)
 
     def _plan_paths(self, blocks: Blocks, network: Topology) -> tuple[Transfers, ...]:
-        """Return the steps of blocks that take a path each.
+        """Return the steps of a collective in which each block takes a path, such as a scatter.
 
-        On the network with all arcs reversed, blocks go from their receivers to their origins, and
-        the steps are reversed.
+        `network` is the network with all arcs reversed for a gather, otherwise the network itself.
+        A gather is planned as a scatter on the reversed network, from the receiver to the origins.
+        Then the order of the steps and the direction of the hops are reversed.
         """
         ids, backwards = np.arange(blocks.n_blocks), network is not self.topology
         origin, (target, block) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
@@ -260,8 +261,8 @@ class _GroupPlanner:
     ) -> tuple[Transfers, ...]:
         """Return the steps of an all-reduce, given those in which partial sums rise to the roots.
 
-        Complete sums go down trees over arcs that rising sums leave idle, or that rise less
-        urgently.
+        Complete sums go down trees from the roots. If a complete sum and a rising one wait for the
+        same arc, the one with the longer chain of hops to go is sent first.
 
         Parameters
         ----------
@@ -311,7 +312,12 @@ class _GroupPlanner:
         )
 
     def _roots_of_sums(self, blocks: Blocks) -> IntArray:
-        """Return the position at which each sum of an all-reduce is completed, shape (sums,)."""
+        """Return where each sum of an all-reduce is completed: the position of a node in its group.
+
+        The result has the shape (sums,). If the number of chunks is a multiple of the members, each
+        member completes equally many sums. Otherwise the member in the middle of the group
+        completes all.
+        """
         sums = np.arange(blocks.blocks_per_origin)
         size, chunks = blocks.group_size, blocks.chunks
         if chunks % size == 0:
@@ -371,7 +377,11 @@ def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Trans
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return the numbers of chunks of `collective`, of which fewer suit shorter messages."""
+    """Return the options that are tried for `collective`, such as ``[{"chunks": 1}, {"chunks":
+    4}]``.
+
+    Fewer chunks are better for shorter messages.
+    """
     counts = _chunk_counts(topology, collective)
     return [{"chunks": chunks} for chunks in sorted({1, *counts})]
 

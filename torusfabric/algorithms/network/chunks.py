@@ -57,10 +57,12 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
 
 
 def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
-    """Return the message times of a plan with as few steps as `least` allows, in `chunks` chunks.
+    """Return the message times of the shortest possible plan with `chunks` chunks.
 
-    There are two such times: that of a very long message, and that of a message of
-    `LONG_MESSAGE_FLITS` flits, whose chunks may have unequal lengths. The larger one is returned.
+    A step carries one chunk over a link, so the plan has `least` times `chunks` steps, rounded up.
+    The last chunks of a message may be shorter than the others, which wastes time. The result is
+    therefore the larger of two times: that of a very long message, and that of a message of
+    `LONG_MESSAGE_FLITS` flits.
     """
     steps = ceil(least * chunks)
     return max(

@@ -66,11 +66,11 @@ class SharedTrees(NamedTuple):
     Parameters
     ----------
     most : int
-        The number of trees that use the busiest arc, at most.
+        The largest number of trees that may use one arc.
     roots : tuple of int
-        The root of each pair, where the sum is complete.
+        For each chunk, the root of its two trees, where the sum is complete.
     up, down : list of (list of int)
-        The arcs of each tree, by their numbers in `WeightedArcs`.
+        For each chunk, the arcs of its tree, by their numbers in `WeightedArcs`.
     """
 
     most: int

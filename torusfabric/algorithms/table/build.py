@@ -39,9 +39,9 @@ def build_table(
     collective : Collective
         All-gather, reduce-scatter, all-reduce, all-to-all, exchange or halo.
     columns : tuple of ndarray of int, shape (steps, ports)
-        ``offset`` and ``chunk`` of an all-gather or a halo, and for reductions of the all-gather
-        that is run backwards; or ``offset``, ``chunk`` and ``destination`` of an all-to-all or an
-        exchange.
+        The plan: two arrays, ``offset`` and ``chunk``, for an all-gather or a halo; three,
+        ``offset``, ``chunk`` and ``destination``, for an all-to-all or an exchange. For a
+        reduction, the two arrays of an all-gather, which is then reversed.
     chunks : int
         Number of chunks of one node's own data; in an all-reduce, of the part that a node owns.
     latency : int

@@ -482,8 +482,9 @@ class SumWindow:
     def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
         """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
 
-        The sums of a listed group have keys of their own. The sums of sub-tori have the same keys,
-        and `node` is a node of the sub-torus.
+        They are all nodes of one group. If a user has listed the groups, each group has keys of its
+        own, so `key` decides. Groups along axes (sub-tori) have the same keys, so the group is that
+        of `node`.
         """
         if self.groups.listed:
             group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)

@@ -63,8 +63,9 @@ def cut_into_gaps(
 ) -> np.ndarray:
     """Place levels on a stretch of links; return the number of links from each level to the next.
 
-    Levels are coordinates whose nodes get the message. Gaps between levels are as even as the
-    number of messages from both sides allows, and of an odd number of links if possible.
+    Levels are coordinates whose nodes get the message. The gaps between levels get almost equal
+    shares of the links, in proportion to the links that each can be cut into in the remaining
+    rounds. Each gap gets an odd number of links, except one if the total makes this impossible.
 
     Parameters
     ----------

@@ -379,8 +379,9 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     collective : Collective
         An all-gather, a reduce-scatter or an all-reduce.
     options : Options
-        ``chunks`` of sums, by default `DEFAULT_TURNS` for each direction of each cycle; in an
-        all-reduce this many for each node.
+        ``chunks`` of a message in a reduce-scatter or all-reduce. By default, `DEFAULT_TURNS`
+        chunks share each direction of each cycle. In an all-reduce, the message is first cut into a
+        share for each node, and each share into so many chunks.
 
     Returns
     -------

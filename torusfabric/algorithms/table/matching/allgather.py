@@ -95,10 +95,10 @@ def plan_allgather(
 
 
 def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
-    """Return the goals and the nodes on shortest paths from node 0 to them, so that these are few.
+    """Return the goals, and nodes that relay blocks from node 0 to them over shortest paths.
 
-    Goals are handled farthest first. A path prefers nodes that are reached anyway, then the port
-    that the fewest paths take.
+    The paths are chosen so that few relays are needed. Goals are handled farthest first. A path
+    prefers nodes that are in the result already, then the port that the fewest paths take.
     """
     reached, load = set(goals.tolist()), [0] * topology.ports
     generators, distance = topology.generators, topology.distances

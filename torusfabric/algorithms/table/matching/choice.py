@@ -60,9 +60,10 @@ class HeadChoice:
     heads : list of list of Head
         The candidates for the head of each in-port, best first.
     crowd : list of float
-        The number of blocks that wait at each in-port; in-ports with many of them are preferred.
+        The number of blocks that wait at each in-port; where an out-port could take blocks of
+        several in-ports, it prefers the in-port with the most.
     mixed : bool
-        True if out-ports prefer in-ports at random instead.
+        True to prefer in-ports in a random order, in place of `crowd`.
     rare : bool
         True to prefer deliveries that can be made in the fewest ways.
 

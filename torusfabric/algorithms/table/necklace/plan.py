@@ -67,7 +67,8 @@ def plan_broadcast(
     Returns
     -------
     tuple of Transfers
-        The transfers of each step, M (N - 1) in all for M chunks and N nodes.
+        The transfers of each step. With M chunks and N nodes, all steps together have M (N - 1)
+        transfers.
     """
     topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree

@@ -206,10 +206,9 @@ class Necklaces:
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
         """The parent of each node in the spanning tree, and the parent's port towards the node.
 
-        The result is two arrays of shape (nodes,).
-
-        The subtree at port i of the root is tree 0 (see `tree_parents`) rotated i times, as far as
-        its nodes have displacement i.
+        The result is two arrays of shape (nodes,). The subtree at port i of the root is tree 0 (see
+        `tree_parents`), rotated i times. Of the nodes of the rotated tree, it has only those that
+        are i rotations away from the generator of their necklace.
         """
         tail, port = (column.copy() for column in self.tree_parents)
         nodes = self.generators
