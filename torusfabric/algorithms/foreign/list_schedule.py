@@ -285,8 +285,7 @@ class _RoundWriter:
         return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
     def _make_payload(self, lists: list[list[Value]]) -> Listed:
-        """Return the blocks of all paths of a round, as one `Listed` (a list of blocks for each
-        path).
+        """Return the blocks of all paths of a round, as one `Listed`: a list for each path.
 
         ``lists[k]`` has the values of path k: pairs of a chunk's key and the ranks that contribute
         to it. A sum is listed as the blocks of all its contributions.

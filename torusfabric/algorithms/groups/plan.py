@@ -377,8 +377,7 @@ def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Trans
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return the options that are tried for `collective`, such as ``[{"chunks": 1}, {"chunks":
-    4}]``.
+    """Return the options to try for `collective`, such as ``[{"chunks": 1}, {"chunks": 4}]``.
 
     Fewer chunks are better for shorter messages.
     """

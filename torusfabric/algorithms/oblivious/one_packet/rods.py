@@ -256,8 +256,7 @@ class RodCycles:
     def node_groups(
         self, used: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Yield each set of nodes for which the cycles visit the same neighbours, with their
-        choices.
+        """Yield sets of nodes for which cycles visit the same neighbours, with their choices.
 
         A node must get the messages of a cycle that does not visit it from neighbours on this
         cycle. An item is a triple: the nodes, their free in-ports, and the choices. A choice has,
