@@ -136,11 +136,12 @@ def _option_variants(
 ) -> Sequence[Mapping[str, Any]]:
     """Return the variants of a selection's algorithm: sets of options that the algorithm proposes.
 
-    Examples are ``{"trees": 1}`` and ``{"chunks": 4}``. If `flits` is small enough for the
-    algorithm, variants with up to `flits` chunks are replaced by ``{"chunks": flits}``, so that a
-    chunk is one flit. With `padded`, further variants have more chunks than flits, up to the most
-    that the algorithm accepts, and the message is padded. ``flits=0`` means messages of any length;
-    then nothing is replaced.
+    Examples are ``{"trees": 1}`` and ``{"chunks": 4}``. For short messages, some algorithms are
+    best with chunks of one flit. If `flits` is at most their limit (`Algorithm.most_flit_chunks`),
+    all variants with up to `flits` chunks are therefore replaced by ``{"chunks": flits}``. With
+    `padded`, there are further variants with more chunks than flits, up to the limit; the message
+    is then padded to one flit a chunk. With ``flits=0``, for messages of any length, nothing is
+    replaced.
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
@@ -638,7 +639,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the row of `compare` for a compiled candidate, with messages of `flits` flits."""
+    """Return the row of `compare` for `tried`, a compiled candidate, at a length of `flits`."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

@@ -78,8 +78,8 @@ class Slot(NamedTuple):
 def _list_slots(loop: Loop, flits: int) -> list[Slot]:
     """Return the row, block and flit that the sequencer presents in each cycle of a run, in order.
 
-    Blocks have `flits` flits. In a pause at the end of a row no block is presented; `Slot.block` is
-    then at least the number of blocks of the row.
+    `loop` has the rows of the run, and blocks have `flits` flits. In a pause at the end of a row no
+    block is presented; `Slot.block` is then at least the number of blocks of the row.
     """
     flits, duration = loop.padded_flits(flits), loop.row_cycles(flits)
     if loop.order is Order.FLIT:

@@ -99,7 +99,7 @@ class SharedMemory:
     held: dict[Word, int] = field(default_factory=dict)
 
     def add_use(self, use: WordUse, row: int) -> None:
-        """Note that a consumer takes a word from this memory, where it is read in the given row."""
+        """Record `use`: an out-port or adder takes a word from this memory, read in row `row`."""
         self.uses.append(use)
         self.rows[row] = use.word
 

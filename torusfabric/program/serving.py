@@ -201,10 +201,10 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
 
 def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
-    """Return the ranges with the first length of each moved down as far as this saves cycles.
+    """Return the same ranges, of which each begins as early as is good for the number of cycles.
 
-    A range then begins with the first length from which on its form takes fewer cycles than the
-    form of the range before.
+    A range is moved to begin with the first length from which on its form takes fewer cycles than
+    the form of the range before.
 
     Parameters
     ----------

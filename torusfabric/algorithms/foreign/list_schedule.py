@@ -41,7 +41,7 @@ def list_schedule(
     *,
     switching: Switching | str = Switching.STORE_AND_FORWARD,
 ) -> Rounds:
-    """Assign the steps of a foreign schedule to rounds on a topology, each as early as possible.
+    """Assign the steps of `dataflow`, a foreign schedule, to rounds, each as early as possible.
 
     A step waits for its data, for earlier steps, and for a free link; a rank is a participant of
     the foreign schedule, such as a GPU.
@@ -61,7 +61,8 @@ def list_schedule(
     Raises
     ------
     InputError
-        If such ranks are not neighbours, or if partial sums would have to wait for each other.
+        If two ranks exchange messages with store-and-forward and their nodes are not neighbours, or
+        if partial sums would have to wait for each other.
     """
     switching = Switching(switching)
     root = dataflow.buffers.collective.root

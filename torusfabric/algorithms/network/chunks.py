@@ -32,9 +32,10 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
     """Yield the numbers of chunks with which a plan may come near the least message times.
 
     A step carries one chunk over a link, so a plan of as few steps as possible takes the least
-    message times, rounded up to whole chunks. Numbers are ascending, up to 32. The time counts for
-    a very long message, and for one of `LONG_MESSAGE_FLITS` flits, which takes longer if its chunks
-    have unequal lengths. If no number comes near, the number that comes nearest is yielded.
+    message times, rounded up to whole chunks. Numbers are ascending, up to 32. A number is taken if
+    it comes near for a very long message and also for one of `LONG_MESSAGE_FLITS` flits, which may
+    lose time because its chunks have unequal lengths. If no number comes near, the number that
+    comes nearest is yielded.
 
     Parameters
     ----------

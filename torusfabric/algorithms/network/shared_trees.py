@@ -88,8 +88,8 @@ class _TreeCandidate(NamedTuple):
         Number of steps of an all-reduce of a long message (see `LONG_MESSAGE_STEPS`), divided by
         the number of its chunks.
     soon : bool
-        True if the all-reduce ends so soon after the lower bound that better trees are not searched
-        for.
+        True if an all-reduce with these trees takes hardly longer than the lower bound. The search
+        then ends, because better trees would save little.
     trees : SharedTrees
         The result of the search.
     """

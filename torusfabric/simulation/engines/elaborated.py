@@ -330,7 +330,7 @@ class ElaboratedModule:
             at += run.width
 
     def split_run(self, run: BitRun) -> Iterator[tuple[int, int, int]]:
-        """Yield the pieces that hold adjacent bits of a register.
+        """Yield the pieces that hold `run`, adjacent bits of a register.
 
         Each is a tuple: index of the piece, lowest bit within the piece, and number of bits.
         """

@@ -143,8 +143,8 @@ def refine_axis(
     alpha : int
         Number of messages that a node may send in a round.
     asides : sequence of int
-        Axes for detours, at least ceil(alpha / 2) - 1 of them, none with two levels at one
-        coordinate.
+        Axes along which paths make detours, so that they share no arc: at least ceil(alpha / 2) - 1
+        axes, none with two levels at one coordinate.
 
     Notes
     -----

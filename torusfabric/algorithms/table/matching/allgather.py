@@ -188,8 +188,9 @@ def _plan_deliveries(
     """Plan an all-gather step by step, where each port takes its most urgent possible delivery.
 
     A delivery is the arrival of a chunk of node 0 at a node, with number node * chunks + chunk.
-    `urgency` has the order of preference of each port, see `_delivery_ranks`. Nodes in `skipped`
-    need no deliveries. The result has, for each step, the delivery of each port, or -1.
+    `urgency` has the order of preference of each port, see `_delivery_ranks`. `latency` is the
+    number of steps from the arrival of a block to its earliest departure. Nodes in `skipped` need
+    no deliveries. The result has, for each step, the delivery of each port, or -1.
     """
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:

@@ -42,10 +42,11 @@ class Head(NamedTuple):
 
 
 def _fewest_ways(ways: Counter[int], head: Head) -> int:
-    """Return the smallest number of ways to make one of the moves of a head.
+    """Return a number by which heads are sorted: heads with a rare delivery come first.
 
-    A head is the block that an in-port sends on. ``ways[word]`` is the number of ways in which the
-    delivery with number `word` can be made.
+    A head is a block that an in-port may send on. Each of its possible moves makes a delivery, and
+    ``ways[word]`` is the number of moves, of all heads, that make delivery `word`. The result is
+    the least of these numbers over the moves of the head.
     """
     return min(ways[move.word] for _, move in head.onward)
 

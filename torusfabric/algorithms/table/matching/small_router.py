@@ -39,7 +39,11 @@ NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
-    """The order in which a search prefers to send words on: new ones, or those far from done."""
+    """The rule by which a search chooses, of several waiting words, the word to send on.
+
+    `HASTY` and `BRISK` prefer words that have just arrived; `PATIENT` prefers words whose spread or
+    path is far from its end.
+    """
 
     #: A word is sent on as soon as possible, or never again.
     HASTY = 0

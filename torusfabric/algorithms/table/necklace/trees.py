@@ -125,10 +125,12 @@ class Necklaces:
 
     @cached_property
     def even_chunks(self) -> int:
-        """The smallest number of chunks that the trees with a node can always share evenly.
+        """The smallest number of chunks that can be shared evenly among the trees, at every node.
 
-        If rotations take a node to P different nodes, it is in G / P trees, for G ports. The result
-        is the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
+        A node receives the chunks of a message over the trees that contain it. If rotations take
+        the node to P different nodes, these are G / P trees, for G ports, and each carries an equal
+        share if the number of chunks is a multiple of G / P. The result is the odd part of n for
+        odd k, 2 n for even k from 4 on, and n for k = 2.
         """
         return math.lcm(
             *(
