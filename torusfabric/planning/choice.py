@@ -212,9 +212,10 @@ def suitable_selections(
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
     """Choose the algorithm for long messages, by the message times of its schedule.
 
-    The choice is the first suitable algorithm of the catalogue whose message times exceed the lower
-    bound of all schedules by at most a tolerance (10 % or 3 %, see `_time_tolerance`). If no
-    algorithm is within the tolerance, the choice is the one with the fewest message times.
+    The choice is the first suitable algorithm of the catalogue (the list of all algorithms, in
+    order of preference) whose message times exceed the lower bound of all schedules by at most a
+    tolerance (10 % or 3 %, see `_time_tolerance`). If no algorithm is within the tolerance, the
+    choice is the one with the fewest message times.
 
     Parameters
     ----------

@@ -191,7 +191,8 @@ class RoundRecord:
     def add_bursts(self, node: int, injection: int, message: Message) -> None:
         """Record the reads of a message, which a node sends by injection port `injection`.
 
-        A block is one word or, if it is a sum, several words that are combined on their way out.
+        An injection port is an input of the router for words that *readers* read from memories. A
+        block is one word or, if it is a sum, several words that are combined on their way out.
         Reader k of the injection port reads word k of each block.
         """
         held = [self.held[node][block] for block in message]

@@ -309,9 +309,9 @@ def _reader_slots(
 
     An injection port is an input of the router for words from memories; there are as many as any
     node needs. A memory slot is the space of one block. The second result has the shape (2, rows,
-    nodes, readers), and is made from the bursts of `plan`; `round_of` and `begin` are those of
-    `_cut_rows`. If the words of several readers are combined, a reader without a word gives the
-    identity word.
+    nodes, readers), and is made from the bursts (series of successive reads) of `plan`; `round_of`
+    and `begin` are those of `_cut_rows`. If the words of several readers are combined, a reader
+    without a word gives the identity word.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)

@@ -323,10 +323,11 @@ def inform_diagonals(
 ) -> None:
     """Add the rounds of one stage, from 1 to k, of a broadcast from diagonal to diagonal.
 
-    Stage s < k starts from the nodes whose level numbers on the first s axes have the sum 0, and
-    are 0 on all other axes; it ends with the nodes whose numbers on the first s + 1 axes have the
-    sum 0, and are 0 on all others. Stage k informs all nodes, one diagonal (nodes with an equal sum
-    of level numbers) after another. A level is a numbered coordinate.
+    A level is a numbered coordinate of the grid, and k the number of axes. Let H_s be the set of
+    nodes whose level numbers on the first s + 1 axes have the sum 0, and are 0 on all other axes.
+    Before stage s < k, the nodes of H_(s-1) have the message; after it, those of H_s have it. Stage
+    k informs all nodes; the nodes of a diagonal, those with an equal sum of level numbers, get the
+    message in the same round.
 
     Parameters
     ----------

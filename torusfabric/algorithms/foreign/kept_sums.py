@@ -143,8 +143,8 @@ class KeptSumsScheduler:
         Raises
         ------
         InputError
-            If a rank sends to a rank whose node is no neighbour, or a step sends a sum that its
-            rank can never have.
+            If a rank (a participant, such as a GPU) sends to a rank whose node is no neighbour, or
+            a step sends a sum that its rank can never have.
         """
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
@@ -310,8 +310,9 @@ class KeptSumsScheduler:
     def _deadlock_error(self) -> InputError:
         """Return the error for a schedule in which words wait for each other for ever.
 
-        The message names one such step: its rank does not have the sum that it must send, or the
-        word cannot be added to the sum of its receiver.
+        The message names the step that sends one of these words. Either its rank (a participant,
+        such as a GPU) does not have the sum that it must send, or the word cannot be added to the
+        sum of its receiver.
         """
         left = sorted(
             (word for words in self._waiting.values() for word in words),

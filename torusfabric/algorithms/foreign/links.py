@@ -53,7 +53,7 @@ class FreeArcs:
         self.taken: set[Arc] = set()
 
     def begin_round(self) -> None:
-        """Mark all arcs as free."""
+        """Mark all arcs as free: no message has taken them in the new round."""
         self.taken.clear()
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
@@ -102,7 +102,7 @@ class FreePaths:
         self.begin_round()
 
     def begin_round(self) -> None:
-        """Mark all arcs as free."""
+        """Mark all arcs as free: no message has taken them in the new round."""
         self.free = self.all.copy()
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 

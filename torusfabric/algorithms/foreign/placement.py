@@ -103,7 +103,7 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return the node of each rank so that all ranks that exchange messages are neighbours.
+    """Return a node for each rank of `dataflow`; ranks that exchange messages are neighbours.
 
     The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
     """
@@ -121,7 +121,7 @@ def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntAr
 
 
 def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
-    """Yield placements that often fit, each as the node of every rank.
+    """Yield placements that often fit, each as the node of every rank (participant, such as a GPU).
 
     They are: equal numbers, Gray codes, the same torus with permuted axes, and a cycle through all
     nodes if the ranks form a ring. `pairs`, shape (pairs, 2), has the ranks that exchange messages.

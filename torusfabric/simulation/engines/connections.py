@@ -132,7 +132,8 @@ class ModuleInstances:
     count : int
         Number of instances.
     first_piece : int
-        Number of the first piece of the module among the pieces of all modules.
+        Number of the first piece (part of a register or an output) of the module, among the pieces
+        of all modules.
     parts : dict of str to (list of int)
         Input -> indices in `subs` of the parts that form the input, the lowest first.
     subs : list of InputPart

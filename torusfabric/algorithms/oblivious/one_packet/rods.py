@@ -312,10 +312,11 @@ class RodCycles:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Enter into `feed` the out-ports by which neighbours on cycles feed the nodes `nodes`.
+        """Let neighbours on cycles feed the nodes `nodes`, which are off these cycles.
 
-        `choice` has, for each in-port in `free`, the cycle whose messages come in, and True if they
-        run forward on it.
+        The entries are made in `feed`: ``feed[node, port]`` is the in-port whose words an out-port
+        forwards. `choice` has, for each in-port in `free`, the cycle whose messages come in, and
+        True if they run forward on it.
         """
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.cycle_numbers[nodes, number], self.torus.neighbours[nodes, port]

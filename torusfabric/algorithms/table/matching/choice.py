@@ -2,10 +2,10 @@
 
 The plan is for the blocks of node 0, and all nodes do the same after a translation. A *delivery* is
 the first arrival of such a block at a node. In each step, each in-port has one *head*: the only
-block that came by this in-port and is sent on in the step. It is chosen from a few blocks. Each
-out-port takes a delivery next to a head; no two out-ports make the same delivery in a step. A
-matching finds the most deliveries for given heads. Heads are changed one at a time, first to fill
-more out-ports, then at random.
+block that came by this in-port and is sent on in the step. Each out-port either is idle or sends
+one of the heads to the neighbour at its end, which is a delivery. No two out-ports make the same
+delivery in a step. A matching finds the most deliveries for given heads. Heads are changed one at a
+time, first to fill more out-ports, then at random.
 """
 
 import random
