@@ -173,8 +173,8 @@ def run_verilog(arguments: Namespace) -> None:
 def run_synth(arguments: Namespace) -> None:
     """Run ``synth``: synthesize a fabric, and report its costs.
 
-    For a fabric of several modes or forms, each is also synthesized alone. For a fabric of any
-    root, its memories are compared with those of a fabric for root 0.
+    For a fabric of several modes or forms, each is also synthesized alone. If each run chooses the
+    root, the memories are compared with those of a fabric with the fixed root 0.
     """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms

@@ -14,8 +14,8 @@ The *key* is the part itself, or a difference between numbers of the node and of
 the offset of one from the other, or their distance along a cycle. An axis that does not matter has
 length 1, so a map is as small as the symmetry of the program allows.
 
-Blocks can lie in different ways, for instance on several cycles. A map then has a second map for
-the blocks that its own table lacks.
+One table may not be enough, for instance if blocks arrive along several cycles, each with keys of
+its own. A map then has a second map for the blocks that its own table lacks.
 """
 
 from __future__ import annotations

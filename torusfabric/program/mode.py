@@ -1,9 +1,11 @@
 """Modes and forms: the collectives that a run chooses from, and the schedules that perform them.
 
 A *mode* is one collective. It has one or several *forms*, each of which is a compiled schedule and
-serves messages of some lengths. Its *grain* is the number of flits by which messages must grow
-until their blocks grow. Messages of lengths between are padded, and take equal cycles. Lengths of
-messages are divided into *ranges*, each with the form that serves it.
+serves messages of some lengths. The lengths are divided into *ranges*, each with the form that
+serves it.
+
+The *grain* of a form is a number of flits. Messages are padded to a multiple of it, so that all
+blocks have equal lengths. Runs therefore take equal cycles for all lengths between two multiples.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ class RoundPlan(NamedTuple):
     receipts : Receipts
         All writes.
     depth : ndarray of int, shape (nodes, memories)
-        Blocks in each memory, first of those for arriving words, then of those for messages.
+        Number of blocks for which each memory has space. Memories for arriving words come first,
+        then those for messages.
     memories : tuple of Memory
         Memories for arriving words, numbered from 0; those for messages come after them.
     located : ndarray of int, shape (2, nodes, receive blocks)

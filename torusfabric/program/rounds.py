@@ -15,9 +15,10 @@ more. If furthermore no block rests on its way, rounds are executed flit by flit
 blocks go from in-port to out-port, and only their destinations store them.
 
 Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
-them already. So the address of every block is known in advance. A later round may send several sets
-of these blocks to different receivers. The blocks are therefore sent set by set already now. Each
-set then lies in few series of successive memory slots, and is read in few bursts.
+them already. So the address of every block is known in advance. In a later round, the receiver of
+these blocks may send some of them to one node and others to another node. A sender therefore orders
+the blocks of a message by these sets. Each set then lies in few series of successive memory slots
+at the receiver, and is read in few bursts.
 """
 
 from __future__ import annotations

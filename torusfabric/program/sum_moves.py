@@ -3,9 +3,9 @@
 All words that arrive at an in-port come along one Hamiltonian cycle. The operator behind the
 in-port combines each word with the node's own contribution to the same sum. The contributions lie
 in a memory of the in-port in the order in which sums pass. The result leaves by the out-port that
-the in-port feeds. At the beginning of a cycle identity words arrive, so the first contribution
-takes the same path as all others. A node thus has a reader and an operator for each in-port. All
-nodes act alike, except for the out-port that each in-port feeds.
+the in-port feeds. At the node at which a sum starts, an identity word arrives in place of a sum, so
+the first contribution takes the same path as all others. A node thus has a reader and an operator
+for each in-port. All nodes act alike, except for the out-port that each in-port feeds.
 
 A word needs p clock cycles from its arrival at a node to its arrival at the next node, for the
 operator and the link. So p chunks can take turns on a Hamiltonian cycle: a node handles a word of

@@ -24,7 +24,7 @@ __all__ = ["Quotient", "QuotientRound", "Send"]
 class Send:
     """The messages that some nodes send in a round, all along the same relative path.
 
-    A *label* is a class of nodes that behave alike, see `Quotient`.
+    Every node has a *label*, a number; nodes with the same label behave alike, see `Quotient`.
 
     Parameters
     ----------

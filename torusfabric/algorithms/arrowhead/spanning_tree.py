@@ -7,8 +7,8 @@ Rules of the model:
 * three ports for one tree, six for two trees, each with half of the message.
 
 Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827,
-1996, section 4. In half duplex packets are injected every second step, which keeps pipelining
-legal. This is not in the paper.
+1996, section 4. In half duplex, packets are injected in every second step only, so that the packets
+of two trees never need the same link in the same step. This is not in the paper.
 """
 
 import math
@@ -87,7 +87,8 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
     order : int
         n, the order of the arrowhead.
     options : Options
-        ``duplex``; ``latency`` in steps; ``trees`` or ``ports``.
+        The duplex, the latency of a hop in steps, and the number of trees, given by ``trees`` or
+        ``ports``.
     packets : int
         P, the number of packets in each tree.
     """
@@ -184,7 +185,8 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
     """Plan a broadcast over spanning trees on an arrowhead torus or a torus; or an all-reduce.
 
-    The all-reduce is for a torus. See `plan_arrowhead`, and `plan` in `oblivious.spanning_trees`.
+    The arrowhead torus has broadcasts only, planned by `plan_arrowhead`. For a torus, `plan` of the
+    module `oblivious.spanning_trees` plans both collectives.
     """
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)

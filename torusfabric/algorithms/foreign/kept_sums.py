@@ -38,7 +38,9 @@ MOST_LISTED_RANKS = 8
 
 
 class _Word(NamedTuple):
-    """A word to send: one chunk of a message from one rank to another; the most urgent sort first.
+    """A word to send: one chunk of a message from one rank to another.
+
+    Words are sorted by these fields, so the most urgent word comes first.
 
     A rank is a participant of a foreign schedule, such as a GPU.
 

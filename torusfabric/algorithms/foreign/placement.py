@@ -178,7 +178,9 @@ def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> Int
     def may_match(node: dict[str, bool], rank: dict[str, bool]) -> bool:
         """Return True if a rank may be at a node, and stop the search if it has taken too long.
 
-        networkx calls the function at every step of the search.
+        networkx calls the function at every step of the search, with the attributes of a node of
+        the network and of a rank. The attribute ``first`` marks node 0 and rank 0, which belong
+        together.
         """
         if time.monotonic() > until:
             raise _SearchTimeout

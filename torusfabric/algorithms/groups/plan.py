@@ -99,7 +99,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
     """Return the numbers of chunks that are tried for a message, ascending.
 
-    In an all-reduce a message is cut into a multiple of the members.
+    In an all-reduce these are multiples of the number of members of a group, so that each member
+    can complete equally many sums.
     """
     blocks = collective.blocks(topology, 1)
     each = blocks.group_size if collective.kind == "allreduce" else 1
@@ -214,7 +215,7 @@ class _GroupPlanner:
         return _reverse_steps(network, steps) if backwards else steps
 
     def _plan_trees(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of blocks that go down a tree each."""
+        """Return the steps of a broadcast, all-gather or halo: each block goes down a tree."""
         ids = np.arange(blocks.n_blocks)
         nodes, block = blocks.required_copies(ids)
         receivers = np.split(nodes[order := np.argsort(block, kind="stable")],
@@ -230,7 +231,10 @@ class _GroupPlanner:
         )
 
     def _plan_sums(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of sums that go up a tree each, and in an all-reduce down another."""
+        """Return the steps of a reduction: each sum of `blocks` goes up a tree to its root.
+
+        In an all-reduce, the complete sum then goes down another tree.
+        """
         sums = np.arange(blocks.blocks_per_origin)
         members = self.groups.members[blocks.group_of_block(sums)]
         if blocks.collective.kind == "allreduce":
@@ -369,7 +373,10 @@ def _set_urgency(hops: _Hops) -> None:
 
 
 def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Transfers, ...]:
-    """Return steps of single hops in reverse order, with each hop in the opposite direction."""
+    """Return steps of single hops in reverse order, with each hop in the opposite direction.
+
+    `network` is the network for which `steps` were planned, the one with all arcs reversed.
+    """
     return tuple(
         Transfers.hop(each.walk(network)[:, -1], network.opposite[each.hops[:, 0]], each.payload)
         for each in reversed(steps)

@@ -90,8 +90,9 @@ def _reverse_table(table: Table) -> Table:
 def _concatenate_phases(scattering: Table, gathering: Table, latency: int) -> Table:
     """Return an all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
 
-    `scattering` is the reduce-scatter, and `gathering` the all-gather. The M chunks of node n are
-    chunks n * M + m of a message of N * M chunks.
+    `scattering` is the reduce-scatter, and `gathering` the all-gather. In the idle steps the last
+    sums are completed: a sum leaves a node at least `latency` steps after its last word has
+    arrived. The M chunks of node n are chunks n * M + m of a message of N * M chunks.
     """
     idle = latency - 1 if gathering.round_count else 0
     pause = np.full((idle, gathering.topology.ports), -1)

@@ -409,7 +409,7 @@ class BlockWindow(BlockHoldings):
     def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
         """Execute transfers that do not list their blocks; returns the blocks that each carries.
 
-        Such a transfer carries all blocks that its sender holds, or those of one group of blocks.
+        Such a transfer carries all blocks that its sender holds, or those that belong to one set.
         The result is an array with a number for each transfer. ``target[k]`` is the receiver of
         transfer k.
         """
