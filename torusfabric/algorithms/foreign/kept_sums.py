@@ -193,8 +193,8 @@ class KeptSumsScheduler:
     def _choose_words(self) -> _RoundWords:
         """Choose the words of a round, the most urgent first.
 
-        A word changes a sum when it arrives. Words that could not be sent or added afterwards are
-        chosen together with it.
+        A word, one chunk of a message, changes a sum when it arrives. Other words that could then
+        no longer be copied from this sum, or be added to it, are chosen for the same round.
         """
         self._links.begin_round()
         taken = _RoundWords()

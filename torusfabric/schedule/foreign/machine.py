@@ -310,7 +310,7 @@ class GpuSimulator:
         return tuple(sums)
 
     def check_end(self) -> None:
-        """Check that every rank holds the data that the collective delivers.
+        """Check that every rank (GPU) holds the data that the collective delivers.
 
         Raises
         ------

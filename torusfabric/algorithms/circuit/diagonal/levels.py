@@ -2,11 +2,12 @@
 
 The *levels* of an axis are some of its coordinates, numbered from 0 (see `LevelGrid`). Every axis
 has an even number of levels, in a cycle. A node at levels of all axes is informed if its level
-numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels
-into each of its *gaps* between neighbouring levels, and to inform the nodes on them in one round.
-Let p1 <= p2 <= .. be the new levels of a gap. The nodes below the gap inform p2, p4, .., and the
-nodes above inform p1, p3, ... When all gaps have one link, `inform_grid` informs the remaining
-nodes. For example, with alpha = 2, a gap of nine links above the even level 0::
+numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels into
+each of its *gaps*, the stretches between neighbouring levels, and to inform the nodes on the new
+levels in one round. Let p1 <= p2 <= .. be the new levels of a gap. The nodes on the level below the
+gap inform p2, p4, .., and those on the level above inform p1, p3, ... When all gaps have one link,
+`inform_grid` informs the remaining nodes. For example, with alpha = 2, a gap of nine links above
+the even level 0::
 
     coordinate      0  1  2  3  4  5  6  7  8  9
     levels before   0                          1

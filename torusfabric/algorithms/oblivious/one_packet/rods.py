@@ -312,10 +312,11 @@ class RodCycles:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Let neighbours on cycles feed the nodes `nodes`, which are off these cycles.
+        """Let neighbours on cycles send the messages of these cycles to nodes that are off them.
 
-        The entries are made in `feed`: ``feed[node, port]`` is the in-port whose words an out-port
-        forwards. `choice` has, for each in-port in `free`, the cycle whose messages come in, and
+        `nodes` are the nodes off the cycles. The neighbours' out-ports towards them are entered
+        into `feed`, where ``feed[node, port]`` is the in-port whose words an out-port forwards.
+        `choice` has, for each in-port of the nodes in `free`, the cycle whose messages come in, and
         True if they run forward on it.
         """
         for port, (number, forward) in zip(free, choice, strict=True):

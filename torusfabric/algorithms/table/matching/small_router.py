@@ -41,8 +41,9 @@ NOISES = 0.0, 0.3, 1.0, 2.0
 class Patience(IntEnum):
     """The rule by which a search chooses, of several waiting words, the word to send on.
 
-    `HASTY` and `BRISK` prefer words that have just arrived; `PATIENT` prefers words whose spread or
-    path is far from its end.
+    With `HASTY` and `BRISK`, words that have just arrived go first. With `PATIENT`, those go first
+    that still have the most to do: words near their origin in an all-gather, words with the longest
+    remaining path in an all-to-all.
     """
 
     #: A word is sent on as soon as possible, or never again.
