@@ -294,7 +294,8 @@ class Algorithm:
     ) -> Sequence[Mapping[str, Any]]:
         """Return the sets of options that the algorithm proposes, such as ``[{"trees": 1}]``.
 
-        The result is empty if the function is of another package and fails.
+        The field `variants` of the algorithm, a function, gives them. The result is empty if this
+        function comes from another package and fails.
 
         Parameters
         ----------
@@ -306,7 +307,8 @@ class Algorithm:
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
-        The result is 0 if the function is of another package and fails.
+        The field `flit_chunks` of the algorithm, a function, gives the value. It is 0 if this
+        function comes from another package and fails.
 
         Parameters
         ----------

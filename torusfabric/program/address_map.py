@@ -3,8 +3,8 @@
 Flit f of a block has the address ``base + f * pitch``. The *base* is the address of its first flit,
 and the *pitch* the distance between its flits, a constant of each memory. Memory and base follow
 from the node, the *part* and the chunk. The part is the number of the node that the block belongs
-to: its origin, its destination, or the node whose share of a sum it is. It is 0 if all blocks have
-the same. Nodes and parts are given by their positions in their group.
+to: its origin, its destination, or the node whose share of a sum it is. It is 0 if the part is the
+same for all blocks. Nodes and parts are given by their positions in their group.
 
 A map is a table with three axes::
 

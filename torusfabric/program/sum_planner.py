@@ -7,9 +7,9 @@ operator. An out-port or another adder takes the result from that register, from
 it, or from a memory (see `node_planner`).
 
 `table_timing` decides the cycles of all words, *by cycle* (every word leaves as soon as it can) or
-*by step* (all flits of a block go in each step). A consumer takes at most one word a cycle,
-so a memory of its own is always free for it. Memories of several consumers are merged if they are
-never read at once.
+*by step* (all flits of a block go in each step). An out-port or an adder takes at most one word a
+cycle, so that a memory of its own is always free for it. To save memories, those of several
+out-ports and adders are merged if they are never read at once.
 """
 
 from __future__ import annotations

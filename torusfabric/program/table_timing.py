@@ -6,8 +6,9 @@ Blocks leave in the steps of the table, or as soon as they can.
 
 Sums obey two rules. A sum may leave at the earliest two cycles after the last word for it has
 arrived. And words for one sum must not arrive in the same cycle, because they are combined one
-after another. Both distances, in cycles, are longer by the latency of the operator's hardware.
-There are two ways to obey the rules:
+after another. If the hardware of the operator takes further cycles, its latency, a sum leaves later
+by these cycles, and words for one sum must arrive so much further apart. There are two ways to obey
+the rules:
 
 - *By cycle*: every word leaves as soon as it can. This is for messages of one flit, or of several
   flits that are handled flit by flit.

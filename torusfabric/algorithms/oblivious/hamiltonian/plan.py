@@ -285,10 +285,11 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
 def stack_layers(sides: Sequence[int]) -> np.ndarray:
     """Return the colour of every link of a torus, from the colours in its layers along one axis.
 
-    A colour stands for a Hamiltonian cycle; the array has the shape (nodes, axes). The first cycle
-    of the layers and the axis span a torus of two axes, whose two cycles wind through all layers.
-    They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_ made
-    explicit.
+    A colour stands for a Hamiltonian cycle; the array has the shape (nodes, axes). All layers are
+    coloured alike. Colour 0 of the layers, a cycle, and the axis across them span a torus of two
+    axes. Its links are coloured anew with two cycles that wind through all layers. Each other
+    colour is then one cycle in each layer; `join_cycles` joins these by exchanging links with the
+    first two colours. The paper [3]_ shows that this is possible.
 
     Parameters
     ----------

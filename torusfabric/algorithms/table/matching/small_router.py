@@ -217,7 +217,8 @@ def smallest_schedule(
     Parameters
     ----------
     searches : iterable of callable
-        Functions that return a `SmallRouterSearch` for a `Patience`.
+        Functions of a `Patience`, the rule for the choice among waiting words, that return a new
+        search.
     latency : int
         Steps from the arrival of a block to its earliest departure.
     budget, haste, more : int

@@ -70,7 +70,7 @@ class Necklaces:
     def _node_rank(self) -> np.ndarray:
         """The rank of each node; in each necklace, the node with the largest rank is the generator.
 
-        A necklace is the set of nodes to which rotations take a node.
+        A necklace is the set of nodes to which rotations (see `rotated_node`) take a node.
         """
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
@@ -101,7 +101,8 @@ class Necklaces:
     def necklace_period(self) -> np.ndarray:
         """The number of nodes in the necklace of each node, an array of shape (nodes,).
 
-        A necklace is the set of nodes to which rotations take a node.
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node.
         """
         return self._periods_and_displacements[0]
 
@@ -109,8 +110,9 @@ class Necklaces:
     def displacement(self) -> np.ndarray:
         """The number of rotations that lead to each node from the generator of its necklace.
 
-        A necklace is the set of nodes to which rotations take a node, and its generator one of
-        these. The array has the shape (nodes,).
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node, and its generator is one of these. The
+        array has the shape (nodes,).
         """
         return self._periods_and_displacements[1]
 
@@ -118,7 +120,8 @@ class Necklaces:
     def generators(self) -> np.ndarray:
         """One node of each necklace except that of node 0, in order of distance, as an array.
 
-        A necklace is the set of nodes to which rotations take a node.
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node. The node of the result is its generator.
         """
         nodes = np.nonzero(self.displacement == 0)[0][1:]
         return nodes[np.argsort(self.topology.distances[nodes], kind="stable")]
@@ -127,10 +130,10 @@ class Necklaces:
     def even_chunks(self) -> int:
         """The smallest number of chunks that can be shared evenly among the trees, at every node.
 
-        A node receives the chunks of a message over the trees that contain it. If rotations take
-        the node to P different nodes, these are G / P trees, for G ports, and each carries an equal
-        share if the number of chunks is a multiple of G / P. The result is the odd part of n for
-        odd k, 2 n for even k from 4 on, and n for k = 2.
+        A node receives the chunks of a message over the trees that contain it. If rotations (see
+        `rotated_node`) take the node to P different nodes, these are G / P trees, for G ports, and
+        each carries an equal share if the number of chunks is a multiple of G / P. The result is
+        the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
         """
         return math.lcm(
             *(
