@@ -118,7 +118,10 @@ class Quotient(Schedule):
 
     @cached_property
     def nodes_by_label(self) -> IntArray:
-        """The nodes with each label in ascending order, shape (modulus, nodes with a label)."""
+        """The nodes by label: row l has the nodes with label l, in ascending order.
+
+        The array has the shape (modulus, nodes with a label).
+        """
         order = np.argsort(self.labels, kind="stable").astype(np.int32)
         return order.reshape(self.modulus, -1)
 

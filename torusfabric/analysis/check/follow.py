@@ -456,9 +456,9 @@ class SumWindow:
     its number is (key - first) * nodes + node.
 
     - ``count[cell]`` is the number of contributions to the sum at this cell.
-    - ``where[cell]`` is the cell that has the contribution of this cell's node. Partial sums move,
-      so a contribution is part of one partial sum at most. After a sum is complete, ``where`` stays
-      at the cell where it was completed.
+    - ``where[cell]`` follows the contribution of the cell's node to the sum with the cell's key: it
+      is the cell whose partial sum contains this contribution now. There is one such cell, because
+      partial sums move. After a sum is complete, ``where`` stays at the cell where it was completed.
 
     Each group of nodes has its own sums. A sum is complete if it has a contribution of each node of
     the group.
