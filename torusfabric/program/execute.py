@@ -106,9 +106,9 @@ class _PointGroup(NamedTuple):
     values : tuple of (ndarray of int, shape (rows, variants, points))
         For each action of these points, such as `Action.READ` and `Action.LAG`, its values.
     late : list of int
-        All different numbers of cycles by which some point acts later than `delay` in some row: the
-        values of the last action, `Action.LAG` or `Action.TAP`. ``[0]`` if there is only one
-        action.
+        All different numbers of further cycles, beyond `delay`, after which some point acts in some
+        row. The values of the last action (`Action.LAG` or `Action.TAP`) give these cycles. ``[0]``
+        if there is only one action.
     """
 
     delay: int

@@ -61,8 +61,8 @@ class _SumFollower:
     """A simulation of the memories of all nodes in a reduction, round by round.
 
     A node combines a sum when it sends it: it then reads its own contribution and all words that
-    have arrived for the sum. The *key* of a sum is the number of the contribution of origin 0 to
-    it.
+    have arrived for the sum. A sum is identified by its *key*, the block number of the contribution
+    of origin 0 to it.
 
     Parameters
     ----------

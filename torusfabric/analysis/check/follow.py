@@ -458,7 +458,7 @@ class SumWindow:
     - ``count[cell]`` is the number of contributions to the sum at this cell.
     - ``where[cell]`` follows the contribution of the cell's node to the sum with the cell's key: it
       is the cell whose partial sum contains this contribution now. There is one such cell, because
-      partial sums move. After a sum is complete, ``where`` stays at the cell where it was completed.
+      partial sums move. After a sum is complete, ``where`` stays at the cell where this happened.
 
     Each group of nodes has its own sums. A sum is complete if it has a contribution of each node of
     the group.

@@ -178,10 +178,10 @@ def refine_axis(
 def informed_levels(
     grid: LevelGrid, axis: int, numbers: np.ndarray, parity: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the informed nodes at some levels of an axis, by their level numbers.
+    """Return the nodes that have the message at some levels of an axis, by their level numbers.
 
-    A level is a numbered coordinate. Nodes are informed (have the message) if their numbers on all
-    axes have the same parity. Of these, the nodes with one parity are returned.
+    A level is a numbered coordinate. A node has the message if its level numbers on all axes are
+    even, or all odd. The result has only the nodes with one of these parities.
 
     Parameters
     ----------
