@@ -205,9 +205,11 @@ class TableTraffic:
 
     @cached_property
     def waiting_uses(self) -> dict[tuple[int, Stage], list[WordUse]]:
-        """The uses of arrived words that wait in a memory, by in-port and stage of the word.
+        """The arrived words that wait in a memory, with the out-ports and adders that take them.
 
-        The stage is `Stage.PORT` for the words themselves, `Stage.RESULT` for results of the adder.
+        A use is a word and the out-port or adder that takes it. The result maps the in-port and the
+        stage of the word to its uses: `Stage.PORT` for words as they arrived, `Stage.RESULT` for
+        results of the adder behind the in-port.
         """
         found: dict[tuple[int, Stage], list[WordUse]] = defaultdict(list)
         for use, (stage, _) in self.source_of_use.items():

@@ -318,8 +318,9 @@ def crossbar_settings(
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     """Simulate a schedule of blocks round by round, and return the actions of all nodes.
 
-    The blocks of a message may often be sent in any order. Blocks that the receiver will send on
-    together are then sent one after another, in the order in which they lie in the memories.
+    The blocks of a message may often be sent in any order. An order is chosen in which blocks that
+    the receiver will later send on together follow one another, so that they lie side by side in
+    its memory.
 
     Parameters
     ----------

@@ -86,7 +86,11 @@ def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
     """
 
     def assign_with_detour(detour: int) -> IntArray | None:
-        """Return the tree of each block with at most `detour` additional hops, or None."""
+        """Choose a tree for each block, as `_choose_trees` does, with limited detours.
+
+        No path is more than `detour` hops longer than the shortest path; None if this is
+        impossible.
+        """
         able = trees.depth <= torus.distances + detour
         return assign_blocks_to_trees(trees, able, chunks, steps, most=1)
 
