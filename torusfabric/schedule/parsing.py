@@ -179,9 +179,11 @@ class _RoundParser:
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
         """Return the transfers of the round, and a mask of those whose blocks must still be listed.
 
-        The mask is the argument `whole` of `HeldBlocks.execute`: True for a transfer that carries
-        all that its sender holds, although the payload of the round lists blocks. It is None if
-        nothing must be listed: all transfers list their blocks, or all carry everything.
+        One payload describes all transfers of a round. If some transfers of the file list their
+        blocks and others carry all that their sender holds, the payload is a list. The mask is True
+        for the transfers that carry all, whose lists are still empty; `HeldBlocks.execute` fills
+        them in. The mask is None if nothing must be listed: all transfers list their blocks, or all
+        carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):

@@ -579,10 +579,12 @@ class Connections:
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return the column of a bit range that one output port drives in all instances.
+        """Return an `InputColumn`: the driver of a bit range of an input, in each of many
+        instances.
 
-        The instances may differ in the instance of the driving module. Without a driver, the range
-        is constant.
+        In all instances, the same output port of the same module drives the range, but instances
+        may be driven by different instances of this module. Without a driver, the range is
+        constant.
 
         Parameters
         ----------
