@@ -182,8 +182,8 @@ class _RoundParser:
         One payload describes all transfers of a round. If some transfers of the file list their
         blocks and others carry all that their sender holds, the payload is a list. The mask is True
         for the transfers that carry all, whose lists are still empty; `HeldBlocks.execute` fills
-        them in. The mask is None if nothing must be listed: all transfers list their blocks, or all
-        carry everything.
+        them in. Whole sums in a list are replaced by blocks there, too. The mask is None if neither
+        is needed: all transfers list single blocks, or all carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):

@@ -579,8 +579,7 @@ class Connections:
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return an `InputColumn`: the driver of a bit range of an input, in each of many
-        instances.
+        """Return the driver of a bit range of an input, in each of many instances.
 
         In all instances, the same output port of the same module drives the range, but instances
         may be driven by different instances of this module. Without a driver, the range is
