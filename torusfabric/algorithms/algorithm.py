@@ -443,11 +443,11 @@ def single_chunk_reason(options: Options) -> str | None:
 def chunk_multiple_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the need for equally many chunks for each node, if an all-reduce does not have them.
+    """Return a need such as "--chunks divisible by the number of nodes, 16", or None if it is met.
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
-    completes an equal part of the sum. The result is None if the number fits, and for any other
-    collective.
+    completes an equal part of the sum. So each node needs equally many chunks. The result is None
+    for any other collective.
 
     Parameters
     ----------

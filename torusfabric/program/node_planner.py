@@ -142,11 +142,11 @@ class TableTraffic:
         return self.transfers.opposite[word.origin[1]]
 
     def link_of_consumer(self, consumer: Consumer) -> int:
-        """Return the out-port at the beginning of the link that belongs to a consumer.
+        """Return the link of a consumer (out-port or adder), as the out-port at its beginning.
 
-        For an out-port it is the out-port itself. For an adder it is the out-port of the neighbour
-        that sends to the adder's in-port. All nodes act alike, so its words leave every node at the
-        same time.
+        All nodes act alike, so an out-port names the same link at every node. For an out-port, it
+        is the link that the out-port feeds. For an adder, it is the link into its in-port; the
+        result is the out-port of the neighbour that feeds this link.
         """
         return self.transfers.opposite[consumer.port] if consumer.adds else consumer.port
 

@@ -218,7 +218,7 @@ class _KeptSumFollower(_SumFollower):
     ----------
     _ranks : dict of (int, int) to int
         For each node and key, the contributions that the sum contains at the node, as a number with
-        a bit for each contribution. At first it contains only the node's own.
+        a bit for each contribution. At first a sum contains only the contribution of its own node.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:

@@ -149,15 +149,15 @@ def sum_moves(request: CompileRequest) -> Moves:
 
 
 def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for each row, the word that arrives at all nodes; each row is a cycle.
+    """Return, for each row (a clock cycle), the word that arrives at every node.
 
     Parameters
     ----------
     pattern : SumPattern
         Pattern in which sums go around Hamiltonian cycles.
     period : int
-        Cycles from the arrival of a word to its arrival at the next node. So many chunks can go
-        around a cycle at once; they take turns.
+        Clock cycles from the arrival of a word to its arrival at the next node. As many chunks can
+        go around a Hamiltonian cycle at once, in turns.
 
     Returns
     -------

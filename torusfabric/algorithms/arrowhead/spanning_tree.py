@@ -113,8 +113,8 @@ def best_packet_count(order: int, options: Options) -> int:
     Returns
     -------
     int
-        The P >= 1 that minimises steps(P) * (beta + length * tau / (trees * P)); the smallest such
-        P if there are several.
+        The P >= 1 that minimises the number of steps for P packets (`step_count`) times the time of
+        a step, beta + length * tau / (trees * P). The smallest such P if there are several.
 
     Raises
     ------
@@ -204,8 +204,9 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     collective : Collective
         The broadcast.
     options : Options
-        ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex``;
-        ``latency`` in steps.
+        ``ports`` or ``trees`` gives the number of trees. ``packets`` or ``chunks`` gives the number
+        of packets, or ``times`` the quantities from which the best number is computed. ``duplex``,
+        and ``latency`` in steps, apply too.
 
     Returns
     -------

@@ -7,11 +7,15 @@ Rules of the model:
   k dimensions.
 
 *Levels* are coordinates on an axis whose nodes have the message; between them, nodes at new levels
-are informed. The number of rounds is known without planning: it is the least over all ways that
-apply. Let clog x = ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k
-clog n rounds. In two dimensions there are also the diagonals of a square grid of levels, followed
-by finer levels. Any torus has ever finer levels on all axes or, with two ports, one axis after
-another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
+are informed. There are these ways to broadcast:
+
+- On squares and cubes: from diagonal to diagonal. With clog x = ceil(log_(alpha + 1) x), at least
+  0, and n nodes a side, this takes k clog n rounds.
+- In two dimensions: to the diagonals of a square grid of levels, then by finer levels.
+- On any torus: by ever finer levels on all axes or, with two ports, on one axis after another.
+
+The number of rounds of each way is known without planning, and the way with the fewest rounds is
+taken. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
 sizes, and stay within the counts of their theorems in up to three dimensions.
 """
 

@@ -192,7 +192,8 @@ class RodCycles:
         The torus of three or four axes.
     phase : ndarray of int, shape (nodes,)
         The index of the cycle that a node counts as number 0. Why: if each node counts the cycles
-        from its own phase, more nodes have equal surroundings.
+        from its own phase, the cycles run alike next to more nodes, which can then be treated
+        together.
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
     position : ndarray of int, shape (nodes, cycles)
@@ -292,7 +293,7 @@ class RodCycles:
         Parameters
         ----------
         nodes : ndarray of int
-            Nodes with equal surroundings.
+            Nodes next to which the cycles run alike, one item of `node_groups`.
         free : ndarray of int
             The free in-ports of these nodes, see `node_groups`.
         choice : Choice
