@@ -407,7 +407,8 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
     options : Options
         The options of the selection.
     *counts : int
-        Numbers of ports that count as all; the message names the last one.
+        Numbers of ports with which the algorithm can work, such as 3 and 6; the message names the
+        last one, which is all ports of a node.
     """
     if options.ports in (None, *counts):
         return None

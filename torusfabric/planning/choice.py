@@ -339,7 +339,7 @@ def choose_by_cycles(
     Each suitable algorithm is planned and compiled for messages of `flits` flits. Among the
     schedules that take at most 3 % more cycles than the quickest, the choice has the fewest LUTs by
     estimate. A schedule is left out if another one of these takes fewer cycles even for messages of
-    one more flit.
+    one more flit, because it would then be quicker to pad the message by a flit.
 
     Parameters
     ----------

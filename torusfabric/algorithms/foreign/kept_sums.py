@@ -2,10 +2,11 @@
 
 A *rank* is a participant of a foreign schedule, called gpu in its files. A rank has one sum of each
 chunk, at first its own contribution. An arriving word is added to the sum, or replaces it (see
-`torusfabric.schedule.kept_sums`). A rank sends its sum as it was before the round, or the last word
-that arrived by a link. So a *word*, one chunk of a message, can leave only while its sender has
-exactly that sum. Anything that would change the sum has to wait, or to arrive in the same round.
-Two ranks that exchange their sums send in the same round.
+`torusfabric.schedule.kept_sums`). A *word* is one chunk of a message. A rank sends as a word its
+sum as it was before the round, or it forwards the last word that arrived by a link. The file tells
+which contributions each word has. So the word can leave only while the sum of its sender has
+exactly these contributions. Another word that would change this sum must wait, or arrive in the
+same round. Two ranks that exchange their sums send in the same round.
 
 Each round takes words in the order of their *urgency*, the length of the longest chain of steps
 behind them. Once a word has arrived, other words may no longer be able to leave or to be added. A

@@ -271,10 +271,11 @@ class Findings:
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add to the number of blocks of each transfer in a round the blocks of the present pass.
+        """Count the blocks that the transfers of a round carry, over all passes.
 
-        `number` is the number of the round, and `transfers` are its transfers. ``sizes[k]`` is the
-        number of those blocks in transfer k that this pass follows.
+        `number` is the number of the round, and `transfers` are its transfers. A pass follows only
+        some of the blocks; ``sizes[k]`` is the number of these in transfer k. It is added to the
+        number of blocks that earlier passes found in the transfer.
         """
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
