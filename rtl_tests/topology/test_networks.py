@@ -171,6 +171,16 @@ def test_thousands_of_nodes(name, diameter):
     assert tf.parse_topology(name).diameter == diameter
 
 
+@pytest.mark.parametrize("name", ["4~4x8", "2x2x4~2:0,1", "1~8x13"])
+def test_plan_files(name, tmp_path):
+    """A plan file has the network with its twists, and is read back as the same network."""
+    schedule = tf.plan(name, "alltoall", algorithm="matching")
+    schedule.save(tmp_path / "plan.json")
+    loaded = tf.load(tmp_path / "plan.json")
+    assert loaded.topology == schedule.topology == tf.parse_topology(name)
+    tf.check(loaded)
+
+
 @pytest.mark.parametrize(
     "name", few(2, ["3x4~1", "circulant:8:1,4", "complete:4", "cube:3"], tuples=True)
 )
