@@ -22,7 +22,7 @@ def test_numbers_differ_at_each_node(messages):
     """No two messages of a node, and no two for a node, have the same number."""
     traffic = tf.Traffic((source, sorted(goals), words) for source, goals, words in messages)
     places = Counter[tuple[str, int, int]]()
-    for message, number in zip(traffic.messages, traffic.numbers, strict=True):
+    for message, number in zip(traffic.messages, traffic.message_numbers, strict=True):
         places["from", message.source, number] += 1
         places.update(("to", node, number) for node in message.destinations)
     assert max(places.values()) == 1
@@ -35,7 +35,7 @@ def test_numbers_are_few(messages):
     traffic = tf.Traffic((source, min(goals), words) for source, goals, words in messages)
     sent = Counter(message.source for message in traffic.messages)
     received = Counter(message.destinations[0] for message in traffic.messages)
-    assert max(traffic.numbers) + 1 == max(*sent.values(), *received.values())
+    assert max(traffic.message_numbers) + 1 == max(*sent.values(), *received.values())
 
 
 def test_files(tmp_path):

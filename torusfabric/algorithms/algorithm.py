@@ -276,7 +276,7 @@ class Algorithm:
             return self.why_not(groups.group_topology, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
-        if collective.irregular and not self.irregular:
+        if collective.is_irregular and not self.irregular:
             return "all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"

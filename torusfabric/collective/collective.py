@@ -151,15 +151,15 @@ class Collective:
             )
 
     @property
-    def irregular(self) -> bool:
+    def is_irregular(self) -> bool:
         """True if nodes are listed, messages are listed, or messages have unequal lengths."""
         return bool(self.members or self.lengths) or self.traffic is not None
 
     @property
-    def longest(self) -> int | None:
+    def longest_flits(self) -> int | None:
         """Flits of the longest message, if messages have unequal lengths; else None."""
         if self.traffic is not None:
-            return None if self.traffic.has_one_length else self.traffic.longest
+            return None if self.traffic.has_one_length else self.traffic.longest_flits
         return max(max(row) for row in self.lengths) if self.lengths else None
 
     @property
@@ -273,7 +273,7 @@ class Collective:
         """Return a destination of each message of a pattern, shape (nodes, numbers)."""
         assert self.traffic is not None
         self.traffic.check_nodes(nodes)
-        source, number, destination = self.traffic.deliveries.T
+        source, number, destination = self.traffic.delivery_table.T
         targets = np.full((nodes, int(number.max()) + 1), NO_NODE)
         targets[source, number] = destination
         return targets
@@ -290,7 +290,7 @@ class Collective:
         themselves.
         """
         check_supports_any_root(topology)
-        if self.irregular:
+        if self.is_irregular:
             raise InputError(
                 "Root any needs messages of one length in one group of all nodes, or in groups "
                 "along axes; give the position of the root, such as --root 0"
@@ -468,7 +468,7 @@ class Blocks:
         """
         origins = np.full_like(self.target_positions, NO_NODE)
         if self.collective.traffic is not None:
-            source, number, destination = self.collective.traffic.deliveries.T
+            source, number, destination = self.collective.traffic.delivery_table.T
             origins[destination, number] = source
             return origins
         position, offset = np.nonzero(self.target_positions >= 0)
@@ -603,9 +603,9 @@ class Blocks:
         nodes, blocks : ndarray of int, shape (pairs,)
             Pair k says that node ``nodes[k]`` must hold block ``blocks[k]``.
         """
-        block = block[self.exists(block)]
+        block = block[self.has_block(block)]
         if self.collective.traffic is not None:
-            source, number, destination = self.collective.traffic.deliveries.T
+            source, number, destination = self.collective.traffic.delivery_table.T
             first = np.append(0, np.cumsum(np.bincount(
                 source * self.messages_per_origin + number,
                 minlength=self.group_size * self.messages_per_origin)))  # fmt: skip
@@ -633,10 +633,10 @@ class Blocks:
 
         There is a single row if the root is the only origin, and in a reduce-scatter.
         """
-        if self.collective.longest is None:
+        if self.collective.longest_flits is None:
             return None
         if self.collective.traffic is not None:
-            return self.collective.traffic.lengths(self.group_size)
+            return self.collective.traffic.flits_by_number(self.group_size)
         lengths = np.array(self.collective.lengths)
         shape = (
             1 if self.single_origin or self.collective.reducing else self.group_size,
@@ -651,7 +651,7 @@ class Blocks:
             )
         return lengths
 
-    def exists(self, block: IntLike) -> BoolArray:
+    def has_block(self, block: IntLike) -> BoolArray:
         """Return True for each block that its message is long enough to have, elementwise.
 
         A message of n flits has ceil(n / u) blocks, where u is the length of a block: that of the
@@ -885,4 +885,4 @@ class MemoryLayout:
         goal = part if self.blocks.collective.local else position
         group = np.maximum(self.blocks.groups.group_of_node[nodes], 0)
         found = self.blocks.encode(np.maximum(origin, 0), chunk, goal, group)
-        return np.where((origin == NO_NODE) | ~self.blocks.exists(found), -1, found)
+        return np.where((origin == NO_NODE) | ~self.blocks.has_block(found), -1, found)

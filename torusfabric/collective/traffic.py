@@ -81,7 +81,7 @@ class Traffic:
 
     >>> import torusfabric as tf
     >>> traffic = tf.Traffic([(0, 1, 4), (0, [2, 3], 2)])
-    >>> traffic.messages[1].destinations, traffic.numbers, traffic.longest
+    >>> traffic.messages[1].destinations, traffic.message_numbers, traffic.longest_flits
     ((2, 3), (1, 0), 4)
     """
 
@@ -169,7 +169,7 @@ class Traffic:
         return cls((a, b, int(table[a, b])) for a, b in pairs)
 
     @property
-    def longest(self) -> int:
+    def longest_flits(self) -> int:
         """Flits of the longest message."""
         return max(message.words for message in self.messages)
 
@@ -179,20 +179,20 @@ class Traffic:
         return len({message.words for message in self.messages}) == 1
 
     @cached_property
-    def numbers(self) -> tuple[int, ...]:
+    def message_numbers(self) -> tuple[int, ...]:
         """The number of each message at its source and its destinations, from 0."""
         return tuple(_number_messages(self.messages))
 
     @cached_property
-    def deliveries(self) -> IntArray:
+    def delivery_table(self) -> IntArray:
         """Source, number and destination of each delivery, shape (deliveries, 3)."""
         return np.array([
             (message.source, number, destination)
-            for message, number in zip(self.messages, self.numbers, strict=True)
+            for message, number in zip(self.messages, self.message_numbers, strict=True)
             for destination in message.destinations
         ])  # fmt: skip
 
-    def lengths(self, nodes: int) -> IntArray:
+    def flits_by_number(self, nodes: int) -> IntArray:
         """Return the flits of each message by source and number, shape (nodes, numbers).
 
         Parameters
@@ -200,8 +200,8 @@ class Traffic:
         nodes : int
             Number of nodes of the network.
         """
-        found: IntArray = np.zeros((nodes, max(self.numbers) + 1), int)
-        for message, number in zip(self.messages, self.numbers, strict=True):
+        found: IntArray = np.zeros((nodes, max(self.message_numbers) + 1), int)
+        for message, number in zip(self.messages, self.message_numbers, strict=True):
             found[message.source, number] = message.words
         return found
 
@@ -309,21 +309,21 @@ def _number_messages(messages: Sequence[Message]) -> list[int]:
         source, destinations, *_ = messages[message]
         return [sent[source], *(received[node] for node in destinations)]
 
-    def assign(message: int, number: int) -> None:
+    def assign_number(message: int, number: int) -> None:
         numbers[message] = number
         for end in ends_of(message):
             end.add(message, number)
 
-    def rank(message: int) -> tuple[int, int]:
+    def coloring_rank(message: int) -> tuple[int, int]:
         # In this order an all-to-all gets a Latin square without any swap.
         source, destinations, *_ = messages[message]
         return -len(destinations), (destinations[0] - source) % max(len(sent), len(received))
 
-    for k in sorted(range(len(messages)), key=rank):
+    for k in sorted(range(len(messages)), key=coloring_rank):
         ends = ends_of(k)
         free = _first_zero(*(end.used for end in ends))
         if len(ends) > 2 or free <= max(end.used.bit_count() for end in ends):
-            assign(k, free)
+            assign_number(k, free)
             continue
         a, b = (_first_zero(end.used) for end in ends)
         # The path begins at the destination, where b is free and a is not.
@@ -339,9 +339,9 @@ def _number_messages(messages: Sequence[Message]) -> list[int]:
                 for end in ends_of(other):
                     end.remove(numbers[other])
             for other in path:
-                assign(other, b if numbers[other] == a else a)
+                assign_number(other, b if numbers[other] == a else a)
             free = a
-        assign(k, free)
+        assign_number(k, free)
     return numbers
 
 

@@ -151,7 +151,7 @@ def length_of_collective(
     InputError
         If the user gives another length than that of the longest message.
     """
-    longest = collective.longest
+    longest = collective.longest_flits
     if longest is None:
         return flits
     if any_length or flits not in (None, longest):

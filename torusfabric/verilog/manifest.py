@@ -212,7 +212,7 @@ def _offset_facts(mode: Mode) -> dict[str, Any]:
 def _message_entries(collective: Collective) -> list[dict[str, Any]]:
     """Return an entry for each message of a pattern: its nodes, number, flits and tag."""
     assert collective.traffic is not None
-    numbered = zip(collective.traffic.messages, collective.traffic.numbers, strict=True)
+    numbered = zip(collective.traffic.messages, collective.traffic.message_numbers, strict=True)
     return [
         {"source": message.source, "destinations": list(message.destinations), "number": number,
          "flits": message.words, "tag": message.tag}

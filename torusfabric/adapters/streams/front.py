@@ -72,7 +72,7 @@ class StreamFront(Front):
             run_port=RunPort(program, sections=sections, lead=LEAD_CYCLES, resets=False),
         )
         for form in program.forms:
-            if form.schedule.collective.longest is not None:
+            if form.schedule.collective.longest_flits is not None:
                 raise InputError(
                     f"Streams need messages of one length, which {form.schedule.collective.kind} "
                     "here has not; use the host port (--top host), or lengthen all messages to the "

@@ -55,13 +55,13 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
     The selection is `collective` on `topology` with `options`.
     """
-    if not collective.irregular:
+    if not collective.is_irregular:
         return "listed nodes such as @{0,1,5}, counts, or a pattern"
     if topology.linked.sum() > MOST_ARCS:
         return f"a network of at most {MOST_ARCS} arcs"
     blocks, chunks = collective.blocks(topology, 1), options.chunks or 1
-    if blocks.n_blocks * chunks * blocks.group_size > MOST_CELLS:
-        return f"at most {MOST_CELLS} blocks times members of a group"
+    if _count_work(blocks)[1] * chunks > MOST_CELLS:
+        return f"at most {MOST_CELLS} blocks times the nodes of a group"
     if collective.kind == "allreduce" and chunks > 1 and chunks % blocks.group_size:
         return f"--chunks 1 or divisible by the members, {blocks.group_size}"
     return all_ports_reason(options, topology.ports)
@@ -88,8 +88,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     least = least_time(topology, collective)
     for chunks in (options.chunks,) if options.chunks else _chunk_counts(topology, collective):
         steps = _plan_steps(topology, collective, options.seed, chunks)
-        block_flits = -(-(collective.longest or chunks) // chunks)
-        times = Fraction(len(steps) * block_flits, collective.longest or chunks)
+        block_flits = -(-(collective.longest_flits or chunks) // chunks)
+        times = Fraction(len(steps) * block_flits, collective.longest_flits or chunks)
         if best is None or times < WORTH_FACTOR * best[0]:
             best = times, chunks, steps
         if times <= NEAR_FACTOR * least:
@@ -118,12 +118,26 @@ def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
     """
     blocks = collective.blocks(topology, 1)
     each = blocks.group_size if collective.kind == "allreduce" else 1
-    cells, counts = blocks.n_blocks * blocks.group_size * each, {*CHUNKS}
-    if collective.longest is not None and blocks.message_lengths is not None:
+    (moved, cells), counts = _count_work(blocks), {*CHUNKS}
+    if collective.longest_flits is not None and blocks.message_lengths is not None:
         common = int(np.gcd.reduce(blocks.message_lengths, axis=None))
-        counts = {k for k in (*CHUNKS, collective.longest // common) if k <= collective.longest}
-    most = max(1, min(MOST_CELLS // cells, MOST_BLOCKS // blocks.n_blocks))
+        counts = {
+            k
+            for k in (*CHUNKS, collective.longest_flits // common)
+            if k <= collective.longest_flits
+        }
+    most = max(1, min(MOST_CELLS // (cells * each), MOST_BLOCKS // moved))
     return [each * chunks for chunks in sorted(counts) if chunks <= most] or [1]
+
+
+def _count_work(blocks: Blocks) -> tuple[int, int]:
+    """Return the number of messages, and the work of planning them.
+
+    The work is the number of deliveries of a pattern; else the blocks times the nodes of a group.
+    """
+    if (traffic := blocks.collective.traffic) is not None:
+        return len(traffic.messages), len(traffic.delivery_table)
+    return blocks.n_blocks, blocks.n_blocks * blocks.group_size
 
 
 class _Hops(NamedTuple):
@@ -251,7 +265,7 @@ class _TrafficPlanner:
     def _plan_sums(self, blocks: Blocks) -> tuple[Transfers, ...]:
         """Return the steps of sums that go up a tree each, and in an all-reduce down another."""
         sums = np.arange(blocks.blocks_per_origin)
-        sums = sums[blocks.exists(sums)]
+        sums = sums[blocks.has_block(sums)]
         members = self.groups.members[blocks.group_of_block(sums)]
         if blocks.collective.kind == "allreduce":
             position = self._roots_of_sums(blocks)

@@ -178,7 +178,7 @@ def _payload_faults(
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
                 yield np.ones(senders, bool), text
-            if collective.irregular:
+            if collective.is_irregular:
                 text = "sends a sum that it keeps, which is no part of irregular collectives"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
