@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import torusfabric as tf
 from torusfabric.algorithms.spreading import explain_spread
+from torusfabric.algorithms.spreading.placement import Workload
 from torusfabric.algorithms.spreading.precedence import Precedence
-from torusfabric.algorithms.spreading.search import Workload, find_bounds, find_rounds
+from torusfabric.algorithms.spreading.search import find_bounds, find_rounds
 from torusfabric.algorithms.spreading.transfer_list import TransferList
 from torusfabric.schedule import ALL, KeptSums
 

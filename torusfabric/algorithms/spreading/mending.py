@@ -18,8 +18,9 @@ from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
 from .collisions import Collision, list_collisions
 from .order import TransferOrder, order_transfers
+from .placement import Workload
 from .precedence import NEVER
-from .search import LowerBounds, Workload, find_bounds, find_rounds
+from .search import LowerBounds, find_bounds, find_rounds
 from .transfer_list import TransferList
 
 __all__ = ["Spreading", "explain_spread", "find_collisions", "spread"]

@@ -8,6 +8,7 @@ Several urgencies are tried, and the schedule with the fewest rounds is kept:
   as the transfers of one block. This helps if the arcs have many more rounds of work than a chain
   has units.
 - The order of the user's rounds.
+- The unit whose resources have the most work left goes first, if units need several resources.
 - A schedule is planned backwards, from its last round to its first, and forwards again. A unit so
   learns how long the units behind it have to wait for arcs.
 - The same with trees in random order.
@@ -17,49 +18,29 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
-from itertools import islice
+from heapq import heappop, heappush
+from itertools import islice, product
 from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
+from .placement import Workload, place_by_load, place_by_urgency
 from .precedence import Precedence, earliest_rounds
 
-__all__ = ["LowerBounds", "Workload", "find_bounds", "find_rounds"]
+__all__ = ["LowerBounds", "find_bounds", "find_rounds"]
 
 #: Work of the search, in placed units times passes; its least and its most passes.
-WORK_LIMIT, LEAST_PASSES, MOST_PASSES = 300_000, 5, 300
+WORK_LIMIT, LEAST_PASSES, MOST_PASSES = 150_000, 11, 200
 
 #: The trees begin one after another, in this share of the rounds that the bound leaves for it.
 SHARES = 0.5, 0.8, 1.2
 
+#: The rounds that a resource is busy count against this many times the units behind a unit.
+WEIGHTS = 0.5, 1, 2
+
 #: Passes forwards and backwards in turn, after which the urgency is changed at random.
 TURNS = 3
-
-
-class Workload(NamedTuple):
-    """The units that are assigned to rounds.
-
-    Parameters
-    ----------
-    precedence : Precedence
-        The order that units must keep.
-    needs : list of list of int
-        For each unit, the resources that it needs in its round.
-    capacity : list of int
-        For each resource, the number of transfers that it serves in a round.
-    sizes : list of int
-        Number of blocks in the longest message of each unit.
-    turns : list of int
-        The round of each unit in the user's schedule, by which equally urgent units are sorted.
-    """
-
-    precedence: Precedence
-    needs: list[list[int]]
-    capacity: list[int]
-    sizes: list[int]
-    turns: list[int]
 
 
 class LowerBounds(NamedTuple):
@@ -192,12 +173,12 @@ def _try_urgencies(work: Workload, bound: int) -> Iterator[list[int]]:
     is_fixed = not work.precedence.has_choice
 
     def place_forwards(urgency: Sequence[float]) -> list[int]:
-        return _place_units(work, work.precedence, urgency)
+        return place_by_urgency(work, work.precedence, urgency)
 
     def place_late_units_first(rounds: Sequence[int]) -> list[int]:
         """Plan a schedule backwards, and then forwards."""
         behind = reverse if is_fixed else work.precedence.reversed_edges(rounds)
-        left = _place_units(work, behind, [-when for when in rounds])
+        left = place_by_urgency(work, behind, [-when for when in rounds])
         return place_forwards([-each for each in left])
 
     yield (last := place_forwards([-each for each in tail]))
@@ -205,6 +186,10 @@ def _try_urgencies(work: Workload, bound: int) -> Iterator[list[int]]:
         start = [share * room * each / trees for each in range(trees)]
         yield place_forwards([start[tree[unit]] - tail[unit] for unit in range(count)])
     yield place_forwards(work.turns)
+    if any(len(needs) > 1 for needs in work.needs):
+        for waiting_first, weight in product((False, True), WEIGHTS):
+            part = [weight * each for each in tail]
+            yield (last := place_by_load(work, part, waiting_first=waiting_first))
     while True:
         for _ in range(TURNS):
             yield (last := place_late_units_first(last))
@@ -259,77 +244,3 @@ def _round_cost(work: Workload, rounds: Sequence[int]) -> tuple[int, int]:
     for size, when in zip(work.sizes, rounds, strict=True):
         longest[when] = max(longest[when], size)
     return len(longest), sum(longest)
-
-
-def _place_units(work: Workload, precedence: Precedence, urgency: Sequence[float]) -> list[int]:
-    """Return a round for each unit: in each round, the most urgent units take what is free.
-
-    Parameters
-    ----------
-    precedence : Precedence
-        The order of units: that of `work`, or the reversed one.
-    urgency : sequence of float
-        The unit with the least value goes first.
-    """
-    needs, capacity, count = work.needs, work.capacity, len(work.needs)
-    by_rank = sorted(range(count), key=lambda unit: (urgency[unit], work.turns[unit], unit))
-    rank = [0] * count
-    for place, unit in enumerate(by_rank):
-        rank[unit] = place
-    fires, waiters, lags = precedence
-    waits, rounds, is_met = precedence.wait_counts, [-1] * count, bytearray(len(lags))
-    ready = [0] * count
-    # Units that are ready, as heaps of ranks: one for each resource that is the first of a unit.
-    queues: dict[int, list[int]] = {}
-    coming = [unit for unit in range(count) if not waits[unit]]
-    now = 0
-    while coming or queues:
-        for unit in coming:
-            heappush(queues.setdefault(needs[unit][0], []), rank[unit])
-        coming = []
-        used: dict[int, int] = {}
-        heads = [(queue[0], first) for first, queue in queues.items()]
-        heapify(heads)
-        blocked: list[int] = []
-        while heads:
-            place, first = heappop(heads)
-            queue = queues[first]
-            if not queue or queue[0] != place:
-                continue
-            unit = by_rank[heappop(queue)]
-            own = needs[unit]
-            if any(used.get(resource, 0) >= capacity[resource] for resource in own) or (
-                len(own) != len({*own}) and not _fits_in_round(own, used, capacity)
-            ):
-                blocked.append(unit)
-            else:
-                for resource in own:
-                    used[resource] = used.get(resource, 0) + 1
-                rounds[unit] = now
-                for condition in fires[unit]:
-                    if is_met[condition]:
-                        continue
-                    is_met[condition] = True
-                    for waiter in waiters[condition]:
-                        ready[waiter] = max(ready[waiter], now + lags[condition])
-                        waits[waiter] -= 1
-                        if waits[waiter]:
-                            continue
-                        if ready[waiter] > now:
-                            coming.append(waiter)
-                            continue
-                        other = queues.setdefault(needs[waiter][0], [])
-                        heappush(other, rank[waiter])
-                        heappush(heads, (other[0], needs[waiter][0]))
-            if queue and used.get(first, 0) < capacity[first]:
-                heappush(heads, (queue[0], first))
-        for unit in blocked:
-            heappush(queues[needs[unit][0]], rank[unit])
-        queues = {first: queue for first, queue in queues.items() if queue}
-        now += 1
-    return rounds
-
-
-def _fits_in_round(own: Sequence[int], used: dict[int, int], capacity: Sequence[int]) -> bool:
-    """Return True if resources are free for a unit that needs some of them several times."""
-    return all(used.get(each, 0) + own.count(each) <= capacity[each] for each in own)
