@@ -149,8 +149,7 @@ PLANNED = [
     ("4x4", "allreduce", "spanning-tree", {}),
     ("4x4", "reduce-scatter", "matching", {}),
     ("4x4", "reduce@1", None, {}),
-    ("4x4", "scatter", None, {"ports": 2}),
-    ("5", "allgather", None, {"duplex": "half"}),
+    ("4x4", "broadcast", "max-flow", {"ports": 2}),
 ]
 
 
@@ -161,6 +160,24 @@ def test_plans_are_found_again(topology, kind, algorithm, options, together):
     plan = tf.plan(topology, kind, algorithm=algorithm, **options)
     found = spread_and_check(with_rounds(plan, lambda numbers: numbers // together))
     assert found.schedule.steps <= plan.steps
+
+
+@pytest.mark.parametrize(
+    ("topology", "kind", "algorithm", "ports", "duplex"),
+    [
+        ("4x4", "allgather", "matching", 1, "full"),
+        ("4x4", "alltoall", "matching", 1, "full"),
+        ("4x3", "reduce-scatter", "hamiltonian", 2, "full"),
+        ("4x3", "reduce-scatter", "hamiltonian", 1, "half"),
+    ],
+)
+def test_few_ports_are_busy_all_the_time(topology, kind, algorithm, ports, duplex):
+    """A plan for all ports is spread for few of them, at the bound: no port is ever idle."""
+    plan = tf.plan(topology, kind, algorithm=algorithm)
+    rounds = tf.Rounds(**plan.head, transfers=tuple(plan.rounds()))
+    mine = replace(rounds, ports=ports, duplex=duplex)
+    found = spread_and_check(mine)
+    assert found.schedule.steps == found.bounds.rounds
 
 
 @st.composite
@@ -278,8 +295,9 @@ def test_exchanges_that_meet():
     first = moves([0, 1, 2], [[0], [1, 1], [1, 1]], own)
     mine = by_hand("3", "allreduce", first, moves([0, 1, 2], [[0], [0], [0]], on))
     message = r"Round 1: node 0 \(0\) port \+0 exchanges sums in one round with transfers that meet"
-    with pytest.raises(tf.ScheduleError, match=message):
-        tf.spread(mine)
+    for function in (tf.spread, tf.find_collisions):
+        with pytest.raises(tf.ScheduleError, match=message):
+            function(mine)
 
 
 def test_partial_sums_in_the_wrong_order():

@@ -176,6 +176,7 @@ def find_collisions(
         check(schedule, operators=operators)
     except ScheduleError:
         moves, order = _order_schedule(schedule, operators)
+        _make_workload(moves, order)  # for its error
         return list_collisions(moves, order.rounds)
     return []
 
