@@ -37,7 +37,7 @@ __all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "a
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
     "Network: side lengths of a torus (8x8, 7x7x7), twisted torus (8x4~4: wraps of axis 1 lead 4 "
-    "further along axis 0; 4x4x8~2:0,1: wraps of axes 0 and 1 lead half the way round axis 2; "
+    "further along axis 0; 4x4x8~2:0,1: wraps of axes 0 and 1 lead halfway round axis 2; "
     "lattice:ROW/ROW/.. for any twists), mesh:4x6, 8|x8 (no wrap along axis 0), arrowhead:ORDER, "
     "circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE (node-link JSON, or two "
     "node numbers a line: a link both ways, or one way below a line `directed`). Broken "

@@ -80,7 +80,7 @@ class TwistedTorus(EntryTopology, CayleyGraph):
     >>> torus.node_name(torus.neighbours[3, torus.port("+1")])
     '(4,0)'
 
-    The wrap-around links of axes 0 and 1 lead half the way round axis 2:
+    The wrap-around links of axes 0 and 1 lead halfway round axis 2:
 
     >>> torus = TwistedTorus([4, 4, 8], [[0, 0, 4], [0, 0, 4], [0, 0, 0]])
     >>> torus.name, torus.node_name(torus.neighbours[0, torus.port("-1")])
