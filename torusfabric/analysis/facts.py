@@ -62,7 +62,8 @@ def schedule_facts(
         cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
         `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
         node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
-        nodes whose number differs from the whole network.
+        nodes whose number differs from the whole network. On a graph whose nodes have labels,
+        ``root`` is the root with its label.
 
     Raises
     ------
@@ -80,6 +81,9 @@ def schedule_facts(
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
+    root = schedule.collective.root
+    if root is not None and schedule.collective.axes is None and topology.has_label(root):
+        network["root"] = f"node {root} {topology.node_name(root)}"
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
     return {

@@ -41,6 +41,7 @@ def parse_collective(
         single offset.
     root : int or str, optional
         The position of the root in its group (default 0). Only for a collective that has a root.
+        Without groups also the name of a node, if `topology` is given.
     axes : sequence of int, int or str, optional
         The axes that span the groups, if `name` has none: numbers, or text such as ``"0+2"``.
     offsets : sequence of str or str, optional
@@ -134,6 +135,8 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     """Return the root of a collective that has one, after checking it; 0 if the user gives none."""
     root = int(root) if isinstance(root, str) and re.fullmatch(r"[0-9]{1,4000}", root) else root
     root = 0 if root is None else root
+    if isinstance(root, str) and topology is not None and collective.axes is None:
+        return topology.node_number(root, noun="Root")
     where = "a node" if collective.axes is None else "a position in a group"
     number = "a node number" if collective.axes is None else where
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
