@@ -82,7 +82,8 @@ def schedule_facts(
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
     root = schedule.collective.root
-    if root is not None and schedule.collective.axes is None and topology.has_label(root):
+    whole = schedule.collective.axes is None and not schedule.collective.members
+    if root is not None and whole and topology.has_label(root):
         network["root"] = f"node {root} {topology.node_name(root)}"
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
