@@ -226,7 +226,9 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     each = []
     for part in parts:
         if spec.plan is None:
-            collective = parse_collective(split_name(part).collective)
+            # Only the names of nodes in groups need the topology.
+            topology = parse_topology(spec.topology) if "{" in part else None
+            collective = parse_collective(split_name(part).collective, topology=topology)
         else:
             collective = load(part).collective
         each.append(spec.replace(**{name: part, "root": spec.root if collective.rooted else None}))
@@ -416,7 +418,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
-        _check_open_root(parse_collective(named.collective))
+        _check_open_root(parse_collective(named.collective, topology=topology))
         if not any_root:
             raise InputError(
                 "Root any is for hardware, which takes a root at each start; for a single "

@@ -181,7 +181,7 @@ def make_selection(
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Read a user's choice, by values or by names, and return it as a `Selection`.
@@ -200,7 +200,7 @@ def make_selection(
     axes : sequence of int, int or str, optional
         The axes that span the groups of the collective, if its name has no axes. By default all
         nodes are one group.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, if the name of the collective has none in braces.
     **options
         Further options, see `PlanOptions`.

@@ -446,8 +446,8 @@ class Topology(metaclass=_ValidatingMeta):
         """
         found: dict[str, int] = {}
         for node in range(self.nodes):
-            full = self.node_name(node)
-            for name in {full, re.sub(r"^\((.*)\)$", r"\1", full)}:
+            bare = re.sub(r"^\((.*)\)$", r"\1", self.node_name(node))
+            for name in (bare, f"({bare})"):
                 found[name] = node if found.get(name, node) == node else -1
         return found
 
