@@ -1,6 +1,8 @@
 """Files of graphs are read as the networks that they describe, or refused with the reason."""
 
 import json
+import subprocess
+import sys
 
 import networkx as nx
 import numpy as np
@@ -294,3 +296,20 @@ def test_the_command_names_file_and_line(tmp_path, capsys):
         f"torusfabric: File of a graph {path}: line 2 must not join the nodes of line 1 again "
         "(begin the file with a line `directed` if a line is one way, else `undirected`)\n",
     )
+
+
+def test_port_is_the_name_at_the_source(read):
+    """The source keeps its port, whichever node comes first in the file."""
+    for source, target in (0, 1), (1, 0):
+        edge = {"source": source, "target": target, "port": "p", "back": "q"}
+        topology = read({"nodes": [{"id": 0}, {"id": 1}], "edges": [edge]})
+        arcs = topology.to_json()["arcs"]
+        assert sorted(arcs) == sorted([[source, target, "p"], [target, source, "q"]])
+
+
+def test_plain_formats_do_not_import_networkx(tmp_path):
+    """Edge lists are read without the half second that the import of NetworkX takes."""
+    (tmp_path / "links").write_text("0 1\n1 2\n")
+    code = f"import sys, torusfabric as tf; tf.parse_topology('graph:{tmp_path / 'links'}')"
+    code += "; sys.exit('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

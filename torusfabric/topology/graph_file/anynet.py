@@ -151,5 +151,6 @@ def _check_nodes(routers: dict[int, Line], router_of: dict[int, int]) -> None:
         if len(nodes) != 1:
             have = f"nodes {', '.join(map(str, nodes))}" if nodes else "no node"
             raise InputError(
-                f"{line.place_text} must connect router {router} to one node, but it has {have}"
+                f"{line.place_text} must connect router {router} to one node, but it has {have} (a "
+                "router and its node are one node of the network)"
             )

@@ -24,7 +24,7 @@ from .contents import (
     refuse_repeated,
 )
 
-__all__ = ["is_gml", "parse_gml"]
+__all__ = ["parse_gml"]
 
 #: The tokens of GML. A comment is a line that begins with #.
 _TOKEN = re.compile(
@@ -40,9 +40,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 
-#: The beginning of a graph in GML.
-_BEGINNING = re.compile(r"(?m)^[ \t]*graph\s*\[")
-
 
 class _Item(NamedTuple):
     """A key with its value and its line; the value of a list in brackets is a list of items."""
@@ -50,11 +47,6 @@ class _Item(NamedTuple):
     key: str
     value: Any
     line: int
-
-
-def is_gml(text: str) -> bool:
-    """Return True if a text has a line that begins as a graph of GML does."""
-    return _BEGINNING.search(text) is not None
 
 
 def parse_gml(text: str) -> GraphFile:

@@ -9,8 +9,6 @@ from ...errors import InputError
 from ...toolchain.reading import read_text
 from .anynet import is_anynet, parse_anynet
 from .contents import GraphFile
-from .gml import is_gml, parse_gml
-from .graphml import parse_graphml
 from .lines import parse_lines, split_lines
 from .node_link import parse_node_link
 
@@ -18,6 +16,9 @@ __all__ = ["read_graph"]
 
 #: The most bytes of a graph file: some 250 for each arc.
 _MOST_BYTES = 2**24
+
+#: The beginning of a graph in GML.
+_GML_BEGINNING = re.compile(r"(?m)^[ \t]*graph\s*\[")
 
 #: Other formats, each with the beginning by which it is recognised, in upper or lower case.
 _OTHER_FORMATS = {
@@ -60,7 +61,10 @@ def _parse(text: str, path: Path) -> GraphFile:
     beginning = re.sub(r"^(\s|//[^\n]*|/\*.*?\*/)+", "", text, flags=re.DOTALL)
     if beginning.startswith("{"):
         return parse_node_link(text)
+    # The readers of GraphML and GML need modules of Python that commands import only for them.
     if beginning.startswith("<"):
+        from .graphml import parse_graphml
+
         return parse_graphml(text)
     for name, pattern in _OTHER_FORMATS.items():
         if re.match(pattern, beginning, re.IGNORECASE):
@@ -68,7 +72,9 @@ def _parse(text: str, path: Path) -> GraphFile:
                 f"it is of the format {name}, which is not read; the formats are GraphML, GML, "
                 "node-link JSON, edge list, adjacency list and BookSim anynet"
             )
-    if is_gml(text):
+    if _GML_BEGINNING.search(text):
+        from .gml import parse_gml
+
         return parse_gml(text)
     lines = split_lines(text)
     return parse_anynet(lines) if is_anynet(lines) else parse_lines(lines, path.suffix)
