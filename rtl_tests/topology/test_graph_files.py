@@ -174,7 +174,7 @@ def test_a_quantity_of_an_edge_is_refused_by_name(read, kind, name, value):
 def test_other_attributes_say_nothing_of_a_link():
     graph = nx.Graph(TRIANGLE)
     graph.edges[0, 1].update(weight=1, capacity=1.0, label="10", colour="red", key=3, id=9)
-    graph.edges[1, 2].update(weight=None, up=False, bandwidth="1")
+    graph.edges[1, 2].update(weight=None, up=False, bandwidth="1", place=np.zeros(2), hops=[1])
     assert Graph(graph) == Graph(nx.Graph(TRIANGLE))
 
 

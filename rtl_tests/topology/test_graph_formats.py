@@ -168,6 +168,7 @@ def test_a_list_of_triples_that_fits_two_formats(read, caplog):
     assert len(named_arcs(read("directed\n" + text, "a.adjlist"))) == 8
     assert "it is read as an adjacency list, because its name says so" in caplog.text
     assert len(named_arcs(read("directed\n" + text, "a.edgelist"))) == 4
+    assert len(named_arcs(read("0 1 2\n1 3 4\n", "b.adj"))) == 8
     assert len(named_arcs(read("directed adjacency\n" + text))) == 8
     assert len(named_arcs(read("edges directed\n" + text))) == 4
 

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from numbers import Integral
+from numbers import Integral, Number
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -467,7 +467,7 @@ def _make_remarks(file: GraphFile) -> list[str]:
     for node, label in enumerate(file.labels):
         if label in numbers and label != str(node):
             remarks.append(
-                f"nodes are numbered in the order of the file, so node {node} is named {label}; "
+                f"nodes are numbered in their order, so node {node} is named {label}; "
                 "commands take numbers, not these names"
             )
             break
@@ -508,7 +508,8 @@ def _is_unit_value(value: Any) -> bool:
     """Return True if the value of an attribute is empty or 1."""
     if isinstance(value, str):
         return value.strip() in ("", "1", "1.0")
-    return value is None or (not isinstance(value, bool) and bool(value == 1))
+    is_number = isinstance(value, Number) and not isinstance(value, bool)
+    return value is None or (is_number and bool(value == 1))
 
 
 def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:

@@ -182,7 +182,8 @@ def _read_triples(source: _List, *, named: bool | None) -> GraphFile:
     """Return the graph of lines with two nodes and a number: an edge list or an adjacency list."""
     found: dict[bool, GraphFile] = {}
     errors: dict[bool, InputError] = {}
-    for adjacency, read in (False, _read_edges), (True, _read_adjacency):
+    read_adjacency = _read_open_adjacency if named else _read_adjacency
+    for adjacency, read in (False, _read_edges), (True, read_adjacency):
         try:
             found[adjacency] = read(source)
         except InputError as error:
