@@ -127,8 +127,10 @@ class RoomSequencer(RunControl):
     def _add_counters(self, m: Module, running: Signal) -> Value:
         """Add the counters of rows and of cycles within a row, and return the number of the row.
 
-        The logic drives `running`: it is high from the second slot of a run to the last. A slot is
-        a cycle in which the sequencer presents a row and a flit.
+        A slot is a cycle in which the row counter has the number of a row, and the cycle counter
+        the number of a flit. The logic drives `running`, which keeps the counters going: it is high
+        from the second slot of a run to the last. In the first slot it is still low, because the
+        delayed start pulse keeps them going there.
         """
         form, flits, moves = self._form, self.input_value("last"), self._moves
         said = View(self._rows, self.input_value("row_word"))

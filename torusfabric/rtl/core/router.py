@@ -41,14 +41,19 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 class CrossbarPlan(NamedTuple):
-    """The plan of a router, or of the operators, for a family: the nodes that share the module.
+    """The plan of the multiplexers of a router, or of those in front of the operators of a node.
+
+    A node has a multiplexer for each out-port, which selects the words that leave. It may also have
+    an operator behind each in-port, with a multiplexer that selects the other operand. Nodes whose
+    multiplexers have the same structure form a family, and share one Verilog module.
 
     Parameters
     ----------
     family : ModuleFamily
         The nodes that share the module.
     choices : tuple of (NodeMultiplexer or None)
-        The multiplexer of each port; None if the port is not used.
+        For a router, the multiplexer of each out-port; for operators, that of each in-port. None if
+        the port needs no multiplexer.
     placer : BitPlacer
         The source of each select bit: a constant, the sequencer, or a table at the node.
     """

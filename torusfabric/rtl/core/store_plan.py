@@ -98,8 +98,10 @@ class AddressSource:
 class BankCopy:
     """One copy of the memories of a bank, and the address by which it is read.
 
-    Memories that are written alike form a bank. A bank is stored more than once if readers need
-    different addresses in the same row.
+    Memories of a node that are written at the same addresses form a bank. A bank is stored more
+    than once if readers need different addresses in the same row. The *memory port* of a node is
+    the port by which the words of its memories are read from outside, for example through a host
+    port.
 
     Parameters
     ----------

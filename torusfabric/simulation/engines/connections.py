@@ -132,7 +132,8 @@ class ModuleInstances:
     count : int
         Number of instances.
     first_piece : int
-        Number of the first piece of the module among the pieces of all modules.
+        Number of the first piece (part of a register or an output) of the module, among the pieces
+        of all modules.
     parts : dict of str to (list of int)
         Input -> indices in `subs` of the parts that form the input, the lowest first.
     subs : list of InputPart
@@ -578,10 +579,11 @@ class Connections:
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return the column of a bit range that one output port drives in all instances.
+        """Return the driver of a bit range of an input, in each of many instances.
 
-        The instances may differ in the instance of the driving module. Without a driver, the range
-        is constant.
+        In all instances, the same output port of the same module drives the range, but instances
+        may be driven by different instances of this module. Without a driver, the range is
+        constant.
 
         Parameters
         ----------
