@@ -77,7 +77,8 @@ def schedule_facts(
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
-    length, topology = flits or schedule.chunks, schedule.topology
+    length = schedule.collective.longest_flits or flits or schedule.chunks
+    topology = schedule.topology
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut

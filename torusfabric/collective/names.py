@@ -1,14 +1,17 @@
 """Parser of collective names, such as ``broadcast@0+2`` or ``exchange[+0,(1,-2)]``."""
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
+from ..toolchain.reading import read_text
 from ..toolchain.values import (
     entries_of,
     message_text,
@@ -20,9 +23,13 @@ from ..topology import Topology, check_members, parse_axes, split_faults
 from .collective import Collective
 from .definitions import COLLECTIVES
 from .offsets import split_offsets
+from .traffic import Traffic
 
 __all__ = ["parse_collective"]
 
+
+#: The largest file of counts, in bytes.
+MOST_COUNT_BYTES = 2**26
 
 #: The most nodes of one range in the text of a group.
 MOST_RANGE = 2**20
@@ -32,13 +39,15 @@ Axes: TypeAlias = Sequence[int] | int | str | None
 
 
 @public
-def parse_collective(
+def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     name: str,
     *,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
     offsets: Sequence[str] | str = (),
     groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Traffic | AnyPath | Iterable[Any] | None = None,
+    counts: Any = None,
     topology: Topology | None = None,
 ) -> Collective:
     """Return the collective that a user names.
@@ -62,6 +71,12 @@ def parse_collective(
         The nodes of each group, in the order of their positions, if `name` has none in braces. All
         groups have the same number of nodes. If `topology` is given, a node may be called by its
         name.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of a pattern; a path is that of a file for `Traffic.read`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal: a number for each origin (all-gather,
+        gather) or each destination (scatter, reduce-scatter), or a matrix [origin, destination]
+        (all-to-all). A path is that of a file with a row of numbers a line.
     topology : Topology, optional
         If given, root, axes, offsets and nodes must exist in this topology.
 
@@ -72,13 +87,13 @@ def parse_collective(
 
     Examples
     --------
-    >>> parse_collective("All-to-all broadcast")
-    Collective(kind='allgather', root=None, axes=None, offsets=(), without=(), members=())
+    >>> parse_collective("All-to-all broadcast").kind
+    'allgather'
     >>> from torusfabric.topology import Torus
-    >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
-    Collective(kind='reduce', root=2, axes=(1,), offsets=(), without=(), members=())
-    >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
-    Collective(kind='allreduce', root=None, axes=None, offsets=(), without=(), members=())
+    >>> print(parse_collective("reduction@1", root=2, topology=Torus(8, 4)))
+    reduce@1 from 2
+    >>> print(parse_collective("allreduce@0+1", topology=Torus(8, 4)))
+    allreduce
     >>> print(parse_collective("exchange[+1, (1, -2)]"))
     exchange[+1,(1,-2)]
     >>> parse_collective("allgather@{0-2,5}").members
@@ -95,11 +110,20 @@ def parse_collective(
         raise InputError("Groups must be given by axes or by nodes, not by both")
     if offsets and not COLLECTIVES[kind].local:
         raise InputError(f"{kind} takes no offsets; leave [{','.join(offsets)}] out")
+    messages: Any = Traffic.read(traffic) if isinstance(traffic, str | os.PathLike) else traffic
     collective = Collective(
-        kind, axes=_parse_axes(axes, topology), offsets=offsets, members=members
+        kind,
+        axes=_parse_axes(axes, topology),
+        offsets=offsets,
+        members=members,
+        traffic=messages if messages is None else Traffic(messages),
+        lengths=() if counts is None else _parse_counts(kind, counts),
     )
     if topology is not None:
         check_members(topology, members)
+        if collective.traffic is not None:
+            collective.traffic.check_nodes(topology.nodes)
+        _ = collective.blocks(topology, 1).message_lengths  # refuses counts of another shape
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
@@ -148,6 +172,29 @@ def _extract_groups(
         )
     parts = re.findall(r"\{([^{}]*)\}", groups)
     return name, tuple(tuple(_nodes_of_text(part, topology)) for part in parts)
+
+
+def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the field `lengths` of a collective, given the numbers of a user or their file."""
+    if isinstance(counts, str | os.PathLike):
+        rows = [
+            [parse_non_negative_int("Count", word) for word in line.replace(",", " ").split()]
+            for line in read_text(counts, "File of counts", most=MOST_COUNT_BYTES).splitlines()
+            if line.strip()
+        ]
+        if len({len(row) for row in rows}) > 1:
+            raise InputError(f"File of counts {counts} must have equally many numbers in each line")
+        counts = rows
+    table = np.asarray(counts)
+    if table.dtype.kind not in "iu" or table.ndim not in (1, 2) or not table.size:
+        raise InputError(
+            f"Counts must be a list or a matrix of numbers, not {message_text(counts)}"
+        )
+    if kind in ("allgather", "gather"):
+        table = table.reshape(-1, 1)
+    elif kind in ("scatter", "reduce-scatter"):
+        table = table.reshape(1, -1)
+    return tuple(map(tuple, np.atleast_2d(table).tolist()))
 
 
 def _node_number(node: object, topology: Topology | None) -> int:

@@ -226,9 +226,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     each = []
     for part in parts:
         if spec.plan is None:
-            # Only the names of nodes in groups need the topology.
-            topology = parse_topology(spec.topology) if "{" in part else None
-            collective = parse_collective(split_name(part).collective, topology=topology)
+            collective = _collective_of_name(spec, split_name(part).collective)
         else:
             collective = load(part).collective
         each.append(spec.replace(**{name: part, "root": spec.root if collective.rooted else None}))
@@ -418,7 +416,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
-        _check_open_root(parse_collective(named.collective, topology=topology))
+        _check_open_root(_collective_of_name(spec, named.collective))
         if not any_root:
             raise InputError(
                 "Root any is for hardware, which takes a root at each start; for a single "
@@ -429,6 +427,8 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
              "link_latency", "objective", "costs")  # fmt: skip
     files = [] if spec.broken_links is None else [Path(spec.broken_links)]
     options: dict[str, Any] = {name: getattr(spec, name) for name in names} | {
+        "traffic": spec.traffic if named.collective.startswith("pattern") else None,
+        "counts": spec.counts,
         "broken_links": [*spec.broken_link, *files],
         "broken_nodes": spec.broken_node,
         "times": tuple(spec.times) if spec.times else None,
@@ -462,6 +462,14 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
         return 1
     # An invalid beat counts as 1 here. `Fabric` refuses it later, with a message.
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
+
+
+def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
+    """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
+    # Only the names of nodes in groups need the topology.
+    topology = parse_topology(spec.topology) if "{" in name else None
+    traffic = spec.traffic if name.startswith("pattern") else None
+    return parse_collective(name, traffic=traffic, topology=topology)
 
 
 def _check_open_root(collective: Collective) -> None:

@@ -174,7 +174,7 @@ class Selection:
         return self.algorithm or choose_algorithm(self.topology, self.collective, self.options)
 
 
-def make_selection(
+def make_selection(  # noqa: PLR0913 (one choice of a user each)
     topology: Topology | str,
     collective: Collective | str,
     *,
@@ -182,6 +182,8 @@ def make_selection(
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
     groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Any = None,
+    counts: Any = None,
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Read a user's choice, by values or by names, and return it as a `Selection`.
@@ -202,6 +204,10 @@ def make_selection(
         nodes are one group.
     groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, if the name of the collective has none in braces.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of a pattern, see `Traffic`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal, see `parse_collective`.
     **options
         Further options, see `PlanOptions`.
 
@@ -228,13 +234,15 @@ def make_selection(
             f"Collective must be a name or a Collective, not {message_text(collective)}"
         )
     if isinstance(collective, Collective):
-        if root is not None or axes is not None or len(groups):
+        given = (root, axes, traffic, counts)
+        if any(value is not None for value in given) or len(groups):
             raise InputError(
                 "The collective has its own root and groups; leave the arguments root, axes and "
                 "groups out"
             )
         kind, root = replace(collective, axes=None).name, collective.root
-        axes = collective.axes
+        axes, traffic = collective.axes, collective.traffic
+        counts = collective.lengths or None
     else:
         kind = named.collective
         if named.algorithm and algorithm is not None:
@@ -244,7 +252,15 @@ def make_selection(
         algorithm = named.algorithm or algorithm
     if axes is not None or ("@" in str(kind) and "{" not in str(kind)):
         topology = equalize_axis_links(topology)
-    collective = parse_collective(str(kind), root=root, axes=axes, groups=groups, topology=topology)
+    collective = parse_collective(
+        str(kind),
+        root=root,
+        axes=axes,
+        groups=groups,
+        traffic=traffic,
+        counts=counts,
+        topology=topology,
+    )
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find_algorithm(algorithm)
     operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()

@@ -358,7 +358,7 @@ class BlockHoldings:
         """
         node: IntArray
         ids: IntArray
-        if self.blocks.collective.to_all and not self.blocks.groups.listed:
+        if self.blocks.collective.to_all and not self.blocks.collective.is_irregular:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
             # Nodes outside of all groups need no block.

@@ -178,8 +178,8 @@ def _payload_faults(
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
                 yield np.ones(senders, bool), text
-            if collective.members:
-                text = "sends a sum that it keeps, which is no part of groups of listed nodes"
+            if collective.is_irregular:
+                text = "sends a sum that it keeps, which is no part of irregular collectives"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
                 raise make_fault(
