@@ -292,3 +292,19 @@ def test_refused_traffic(words, message):
     """Bad traffic and bad counts are refused with the reason."""
     with pytest.raises(tf.InputError, match=message):
         tf.plan("2x3", **words)
+
+
+def test_each_pattern_of_a_fabric_has_its_own_messages(tmp_path):
+    """Several patterns are modes of one fabric, with a file each or with one file for all."""
+    files = []
+    for name, lines in (("a.csv", "0,1\n2,3 4\n"), ("b.csv", "5,1\n")):
+        file = tmp_path / name
+        file.write_text(f"source,destinations\n{lines}")
+        files.append(str(file))
+    spec = tf.FabricSpec("2x3", "pattern,allgather,pattern", traffic=",".join(files), max_flits=3)
+    fabric = spec.make().fabric
+    found = [mode.schedule.collective.traffic for mode in fabric.program.modes]
+    assert [traffic and len(traffic.messages) for traffic in found] == [2, None, 1]
+    assert tf.simulate(fabric, jobs=6).passed
+    with pytest.raises(tf.InputError, match="one for each, 1, not 2"):
+        tf.FabricSpec("2x3", "pattern,allgather", traffic=",".join(files), max_flits=3).make()

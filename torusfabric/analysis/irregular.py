@@ -20,6 +20,9 @@ from .cuts import Cut, MessageFlows, worst_cut_of_flows
 
 __all__ = ["group_worst_cut", "irregular_least_time", "irregular_longest_distance"]
 
+#: The largest denominator of a bound; the bound of a larger one is rounded down.
+LARGEST_DENOMINATOR = 1000
+
 
 class _Deliveries(NamedTuple):
     """The data that an irregular collective moves between nodes, each message once.
@@ -120,9 +123,13 @@ def _least_time_by_links(topology: Topology, collective: Collective) -> Fraction
     first = order[np.unique(moved.message[order], return_index=True)[1]]
     np.add.at(demand, (moved.source[first], moved.target[first]), flits[first])
     arcs = int(network.linked.sum())
+    congestion = congestion_time(network, demand) / moved.longest
+    if congestion.denominator > LARGEST_DENOMINATOR:
+        # An estimate of large networks has long fractions; a smaller number is a bound, too.
+        congestion = Fraction(int(congestion * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
     return max(
         least,
-        congestion_time(network, demand) / moved.longest,
+        congestion,
         Fraction(int(flits.sum()), arcs * moved.longest),
         _least_time_at_nodes(moved, None),
     )

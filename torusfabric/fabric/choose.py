@@ -221,10 +221,11 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
         )
     if spec.plan is None and any("@" in part and "{" not in part for part in parts):
         spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
+    modes = _give_traffic([spec.replace(**{name: part}) for part in parts])
     if spec.root is None:
-        return [spec.replace(**{name: part}) for part in parts]
+        return modes
     each = []
-    for part in parts:
+    for spec, part in zip(modes, parts, strict=True):
         if spec.plan is None:
             collective = _collective_of_name(spec, split_name(part).collective)
         else:
@@ -236,6 +237,28 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "root; leave it out"
         )
     return each
+
+
+def _give_traffic(modes: list[FabricSpec]) -> list[FabricSpec]:
+    """Return the modes of a fabric, each pattern with its own file of messages.
+
+    ``--traffic`` names one file for all patterns, or one for each, joined by commas.
+    """
+    patterns = [
+        number
+        for number, spec in enumerate(modes)
+        if spec.plan is None and spec.collective.startswith("pattern")
+    ]
+    files = split_file_names(modes[0].traffic) if modes[0].traffic else []
+    if len(files) <= 1:
+        return modes
+    if len(files) != len(patterns):
+        raise InputError(
+            f"--traffic must name one file for all patterns or one for each, {len(patterns)}, not "
+            f"{len(files)}"
+        )
+    given = dict(zip(patterns, files, strict=True))
+    return [spec.replace(traffic=given.get(number)) for number, spec in enumerate(modes)]
 
 
 def _mode_names(spec: FabricSpec) -> Iterator[str]:

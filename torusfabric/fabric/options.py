@@ -60,7 +60,8 @@ ALGORITHM_TEXT = """
 #: Options of algorithms, links and faults.
 PLAN_OPTIONS_TEXT = """
 --traffic FILE: Messages of a pattern, as CSV with the columns source, destinations, words and tag,
-    or as a JSON object a line. Example: hot_spot.csv.
+    or as a JSON object a line. Several patterns have one file each, joined by commas. Example:
+    hot_spot.csv.
 --counts FILE: Flits of each message, if they are unequal: a number for each origin (allgather,
     gather) or destination (scatter, reduce-scatter), or a matrix of lines (alltoall).
 --root NODE: Node that sends or receives, by number or name, or any for hardware that takes the
