@@ -62,7 +62,8 @@ def schedule_facts(
         cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
         `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
         node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
-        nodes whose number differs from the whole network.
+        nodes whose number differs from the whole network. On a graph whose nodes have labels,
+        ``root`` is the root of a single group with its label.
 
     Raises
     ------
@@ -81,6 +82,10 @@ def schedule_facts(
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
+    if schedule.collective.root is not None:
+        root, *others = schedule.collective.groups(topology).members[:, schedule.collective.root]
+        if not others and topology.has_label(int(root)):
+            network["root"] = f"node {root} {topology.node_name(int(root))}"
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
     return {

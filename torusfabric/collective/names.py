@@ -19,7 +19,7 @@ from ..toolchain.values import (
     require_type,
     unknown_name_error,
 )
-from ..topology import Topology, check_members, parse_axes
+from ..topology import Topology, check_members, parse_axes, split_faults
 from .collective import Collective
 from .definitions import COLLECTIVES
 from .offsets import split_offsets
@@ -45,7 +45,7 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
     offsets: Sequence[str] | str = (),
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
     traffic: Traffic | AnyPath | Iterable[Any] | None = None,
     counts: Any = None,
     topology: Topology | None = None,
@@ -61,14 +61,16 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
         single offset.
     root : int or str, optional
         The position of the root in its group (default 0). Only for a collective that has a root.
+        Also the name of a node, if `topology` is given and there is at most one group.
     axes : sequence of int, int or str, optional
         The axes that span the groups, if `name` has none: numbers, or text such as ``"0+2"``.
     offsets : sequence of str or str, optional
         The offsets to which nodes send in an exchange or halo, if `name` has none in brackets:
         names of ports, or coordinates such as ``"(1,-2)"``.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, in the order of their positions, if `name` has none in braces. All
-        groups have the same number of nodes.
+        groups have the same number of nodes. If `topology` is given, a node may be called by its
+        name.
     traffic : Traffic, path, or iterable of messages, optional
         The messages of a pattern; a path is that of a file for `Traffic.read`.
     counts : array_like of int, or path, optional
@@ -102,7 +104,7 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     name, offsets = _extract_offsets(name if isinstance(name, str) else repr(name), offsets)
     if name.lower().startswith("shift") and len(offsets) != 1:
         raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")
-    name, members = _extract_groups(name, groups)
+    name, members = _extract_groups(name, groups, topology)
     kind, axes = _parse_name(name, axes)
     if members and axes is not None:
         raise InputError("Groups must be given by axes or by nodes, not by both")
@@ -149,7 +151,7 @@ def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tupl
 
 
 def _extract_groups(
-    name: str, groups: Sequence[Sequence[int]] | str
+    name: str, groups: Sequence[Sequence[int | str]] | str, topology: Topology | None
 ) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """Split `name` into the name without groups, and the nodes of each group in braces.
 
@@ -163,12 +165,13 @@ def _extract_groups(
         groups, name = text, base
     if not isinstance(groups, str):
         each = (entries_of(group) for group in entries_of(groups))
-        return name, tuple(tuple(map(_node_number, group)) for group in each)
+        return name, tuple(tuple(_node_number(node, topology) for node in group) for group in each)
     if groups and not re.fullmatch(r"\s*(\{[^{}]*\}\s*)+", groups):
         raise InputError(
             f"Groups must be nodes in braces, as in allgather@{{0-3}}{{8,9,12,13}}, not {groups!r}"
         )
-    return name, tuple(tuple(_nodes_of_text(part)) for part in re.findall(r"\{([^{}]*)\}", groups))
+    parts = re.findall(r"\{([^{}]*)\}", groups)
+    return name, tuple(tuple(_nodes_of_text(part, topology)) for part in parts)
 
 
 def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
@@ -194,18 +197,25 @@ def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, np.atleast_2d(table).tolist()))
 
 
-def _node_number(node: object) -> int:
-    """Return a node of a group as an integer, after checking that it is one."""
+def _node_number(node: object, topology: Topology | None) -> int:
+    """Return a node of a group, a number or a name, as an integer."""
+    if isinstance(node, str) and topology is not None and not re.fullmatch("[0-9]{1,4000}", node):
+        return topology.node_number(node, noun="Node of a group")
     return parse_non_negative_int("Node of a group", node)
 
 
-def _nodes_of_text(text: str) -> Iterator[int]:
-    """Yield the nodes of a list of numbers and ranges, such as ``0-3,9``."""
-    for part in text.split(","):
-        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+def _nodes_of_text(text: str, topology: Topology | None) -> Iterator[int]:
+    """Yield the nodes of a list of numbers, ranges and names, such as ``0-3,9`` or ``hub,leaf``."""
+    for part in split_faults(text):
+        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
+        named = None if topology is None else topology.find_node(part)
+        if not ends and named is not None:
+            yield named
+            continue
         if not ends or int(ends[2] or ends[1]) < int(ends[1]):
             raise InputError(
-                f"Nodes of a group must be numbers and ranges, as in {{0-3,9}}, not {{{text}}}"
+                "Nodes of a group must be numbers and ranges, as in {0-3,9}, or names that reports "
+                f"print, not {part or 'nothing'} in {{{text}}}"
             )
         last = int(ends[2] or ends[1])
         if last - int(ends[1]) >= MOST_RANGE:
@@ -249,12 +259,32 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     whole = collective.axes is None and not collective.members
     where = "a node" if whole else "a position in a group"
     number = "a node number" if whole else where
+    if isinstance(root, str) and topology is not None and collective.axes is None:
+        root = _root_by_name(root, collective, topology)
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
         raise InputError(f"Root must be {number}, not {message_text(root)}")
     nodes = None if topology is None else collective.groups(topology).group_size
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
+
+
+def _root_by_name(root: str, collective: Collective, topology: Topology) -> int:
+    """Return the root that a user calls by the name of its node: the node, or its position.
+
+    A position is that in the single group of `collective`. Several groups have a root each, which
+    one name cannot tell.
+    """
+    if len(collective.members) > 1:
+        raise InputError(
+            f"Root must be a position in a group for several groups, not {message_text(root)}"
+        )
+    node = topology.node_number(root, noun="Root")
+    for group in collective.members:
+        if node not in group:
+            raise InputError(f"Root must be a node of the group, not {message_text(root)}")
+        return group.index(node)
+    return node
 
 
 def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:

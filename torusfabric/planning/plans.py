@@ -38,7 +38,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
     traffic: Any = None,
     counts: Any = None,
     flits: int | str | None = None,
@@ -62,7 +62,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     axes : sequence of int, int or str, optional
         The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
         ``[0, 2]`` or ``"0+2"``.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
         in braces. Several groups run at once and have equally many nodes. Other nodes relay.
     traffic : Traffic, path, or iterable of messages, optional

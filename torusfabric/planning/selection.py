@@ -41,6 +41,7 @@ from ..topology import (
     Topology,
     equalize_axis_links,
     parse_topology,
+    split_faults,
     with_latency,
 )
 
@@ -180,7 +181,7 @@ def make_selection(  # noqa: PLR0913 (one choice of a user each)
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
     traffic: Any = None,
     counts: Any = None,
     **options: Unpack[PlanOptions],
@@ -201,7 +202,7 @@ def make_selection(  # noqa: PLR0913 (one choice of a user each)
     axes : sequence of int, int or str, optional
         The axes that span the groups of the collective, if its name has no axes. By default all
         nodes are one group.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, if the name of the collective has none in braces.
     traffic : Traffic, path, or iterable of messages, optional
         The messages of a pattern, see `Traffic`.
@@ -342,7 +343,7 @@ def with_faults(
         Broken links; a link is a text, a pair or a file, see `PlanOptions`. A text may list several
         links, separated by commas.
     nodes : int or str, or iterable of these
-        Numbers of broken nodes. A text may list several nodes, separated by commas.
+        Numbers or names of broken nodes. A text may list several nodes, separated by commas.
 
     Returns
     -------
@@ -363,10 +364,9 @@ def with_faults(
     found = list(_each_broken_link(topology, links))
     single = isinstance(nodes, str) or not is_iterable(nodes)
     each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
-    words = [
-        word for node in each for word in (node.split(",") if isinstance(node, str) else [node])
+    broken = [
+        word for node in each for word in (split_faults(node) if isinstance(node, str) else [node])
     ]
-    broken = [parse_non_negative_int("Broken node", word) for word in words]
     return Faulty(topology, found, broken) if found or broken else topology
 
 
@@ -385,6 +385,6 @@ def _each_broken_link(
             texts = [line.split("#")[0].strip() for line in lines]
             yield from (text for text in texts if text)
         elif isinstance(link, str):
-            yield from (text.strip() for text in link.split(","))
+            yield from split_faults(link)
         else:
             yield topology.arc(link)
