@@ -235,6 +235,9 @@ class Algorithm:
         True if the algorithm plans on networks in which nodes differ: graphs, meshes, networks with
         faults. If False, the default, it is asked only for networks that look the same from every
         node.
+    irregular : bool
+        True if the algorithm plans collectives in groups of nodes that a user lists. If False, the
+        default, it is asked only for one group of all nodes, and for the groups along axes.
 
     Examples
     --------
@@ -255,6 +258,7 @@ class Algorithm:
     last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
     any_network: bool = False
+    irregular: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Return the need of the algorithm that a selection does not meet, or None if it fits.
@@ -272,6 +276,8 @@ class Algorithm:
             return self.why_not(groups.group_topology, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
+        if collective.is_irregular and not self.irregular:
+            return "all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
@@ -288,7 +294,8 @@ class Algorithm:
     ) -> Sequence[Mapping[str, Any]]:
         """Return the sets of options that the algorithm proposes, such as ``[{"trees": 1}]``.
 
-        The result is empty if the function is of another package and fails.
+        The field `variants` of the algorithm, a function, gives them. The result is empty if this
+        function comes from another package and fails.
 
         Parameters
         ----------
@@ -300,7 +307,8 @@ class Algorithm:
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
-        The result is 0 if the function is of another package and fails.
+        The field `flit_chunks` of the algorithm, a function, gives the value. It is 0 if this
+        function comes from another package and fails.
 
         Parameters
         ----------
@@ -399,7 +407,8 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
     options : Options
         The options of the selection.
     *counts : int
-        Numbers of ports that count as all; the message names the last one.
+        Numbers of ports with which the algorithm can work, such as 3 and 6; the message names the
+        last one, which is all ports of a node.
     """
     if options.ports in (None, *counts):
         return None
@@ -435,11 +444,11 @@ def single_chunk_reason(options: Options) -> str | None:
 def chunk_multiple_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the need for equally many chunks for each node, if an all-reduce does not have them.
+    """Return a need such as "--chunks divisible by the number of nodes, 16", or None if it is met.
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
-    completes an equal part of the sum. The result is None if the number fits, and for any other
-    collective.
+    completes an equal part of the sum. So each node needs equally many chunks. The result is None
+    for any other collective.
 
     Parameters
     ----------

@@ -34,6 +34,7 @@ from .table.bufferless import BUFFERLESS
 from .table.matching.plan import MATCHING
 from .table.necklace.plan import NECKLACE
 from .table.ring_exchange import RING_EXCHANGE
+from .traffic.plan import ANY_TRAFFIC
 
 __all__ = ["BUILT_IN", "CATALOGUE", "ENTRY_POINT_GROUP", "Catalogue", "choose_algorithm",
            "find_algorithm", "register_algorithm"]  # fmt: skip
@@ -54,6 +55,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     REDISTRIBUTE,
     RING_EXCHANGE,
     ANY_NETWORK,
+    ANY_TRAFFIC,
 )
 
 #: The group of entry points by which other packages offer algorithms.
@@ -67,8 +69,10 @@ class Catalogue:
     Parameters
     ----------
     group : str, optional
-        A group of entry points, by which other packages name algorithms. These are registered when
-        an iteration has yielded all algorithms known so far, or when the length is asked for.
+        A group of entry points, by which other packages name algorithms. Their algorithms are
+        registered late: when an iteration has yielded all algorithms known so far, or when the
+        length is asked for. Why: the import of other packages takes time, and most searches end
+        before.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:

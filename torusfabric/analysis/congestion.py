@@ -44,6 +44,10 @@ MEMORY_CYCLES = 2
 #: The largest denominator of lengths, if all arcs of a port have the same length.
 LARGEST_PART = 64
 
+#: A multiple of 1 to 16, by which the best lengths are multiplied before they are rounded. They are
+#: mostly ratios of small numbers, so the bound is then exact.
+COMMON_MULTIPLE = 720_720
+
 #: The exponent by which a full load changes a length in one iteration, and the units in the largest
 #: length when lengths are rounded to integers.
 PACE, UNIT = 0.5, 1 << 20
@@ -192,8 +196,9 @@ def exchange_time(topology: Topology, known: Fraction = Fraction(0)) -> Fraction
 def symmetric_exchange_time(topology: CayleyGraph) -> Fraction:
     """Return a number of message times that every all-to-all needs, as `exchange_time` does.
 
-    The topology must look the same from every node. All arcs of a port can then have the same
-    length, so that the linear program is small.
+    The topology must look the same from every node. The bound follows from lengths that are given
+    to arcs, and a linear program finds the best lengths. On such a topology all arcs of a port can
+    have the same length, so that the linear program is small.
 
     Examples
     --------
@@ -229,8 +234,8 @@ def congestion_time(
         return Fraction(0)
     arcs = WeightedArcs(topology, demand)
     if topology.nodes * len(arcs.tail) <= MOST_EXACT_CELLS:
-        every = np.arange(len(arcs.tail))
-        return arcs.load_bound(arcs.integer_lengths(_best_lengths(arcs, every, arcs.nodes)))
+        found = _best_lengths(arcs, np.arange(len(arcs.tail)), arcs.nodes)
+        return arcs.load_bound(np.rint(found / found.max() * COMMON_MULTIPLE).astype(np.int64))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
     lengths = arcs.integer_lengths(weight)

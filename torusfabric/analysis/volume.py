@@ -18,6 +18,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
+from .irregular import group_worst_cut, irregular_least_time, irregular_longest_distance
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -71,6 +72,8 @@ def least_time(
     >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
+    if collective.is_irregular:
+        return irregular_least_time(topology, collective, ports)
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     nodes, degree = topology.nodes, topology.ports
@@ -158,8 +161,11 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
     >>> cycle_limit(tf.Torus(8, 8), broadcast, 64), cycle_limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
-    groups = collective.groups(topology)
-    far = longest_distance(groups.group_topology, collective.in_one_group, in_cycles=True)
+    if collective.is_irregular:
+        far = longest_distance(topology, collective, in_cycles=True)
+    else:
+        group = collective.groups(topology).group_topology
+        far = longest_distance(group, collective.in_one_group, in_cycles=True)
     return max(ceil(least_time(topology, collective) * flits), far)
 
 
@@ -222,6 +228,8 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
     >>> longest_distance(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
+    if collective.is_irregular:
+        return irregular_longest_distance(topology, collective, in_cycles=in_cycles)
     latency = topology.one_latency if in_cycles else 1
     if latency is not None and collective.local:
         return latency * int(topology.distance(*_local_pairs(topology, collective)).max())
@@ -258,7 +266,7 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
     >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
     [14, 16]
     """
-    if collective.reducing and collective.to_all:
+    if collective.reducing and collective.to_all and not collective.is_irregular:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
     return longest_distance(topology, collective)
@@ -284,6 +292,10 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     """
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
+    if collective.is_irregular:
+        limit = group_worst_cut(topology, collective)
+        least = least_time(topology, collective)
+        return "" if limit is None or limit.message_times < least else cut_text(topology, limit)
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)
@@ -302,9 +314,9 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
     """Return `least_time` for an exchange or halo on a network whose nodes are not alike.
 
-    For each node it has the messages that the node must receive (in an exchange, also send),
-    divided by its links; the largest quotient counts. In an exchange, the result is at least the
-    bound on the load of the busiest arc.
+    The number of messages that a node must receive (in an exchange, also that it must send) is
+    divided by its number of links. The result is the largest quotient of all nodes. In an exchange,
+    the result is at least the bound on the load of the busiest arc.
     """
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)

@@ -8,9 +8,12 @@ pair (origin, chunk). Where each destination gets a message of its own, a block 
 destination, chunk). Blocks are numbered; `Blocks` translates between numbers and pairs or triples.
 
 A collective may run in several *groups* of nodes at once. Origins and destinations are *positions*
-within a group, and a block never leaves its group. Block b therefore exists once in each group, and
-the node that holds a copy tells to which group the copy belongs. In one group of all nodes, a
-position is a node number.
+within a group. In one group of all nodes, a position is a node number. Groups are of two kinds:
+
+- Sub-tori, which axes span. A block never leaves its group, so block b exists once in each group,
+  and the node that holds a copy tells to which group the copy belongs.
+- Listed nodes. Blocks may pass through any node of the network, so the blocks of each group have
+  numbers of their own.
 
 Each node has a send memory and a receive memory. Both consist of *parts* of equal size. A part is
 one message, or one share where the collective cuts a message into shares and each node completes
@@ -29,11 +32,22 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, parse_non_negative_int, require_type, unknown_name_error
-from ..topology import Groups, IntArray, IntLike, Topology
+from ..topology import (
+    BoolArray,
+    Groups,
+    IntArray,
+    IntLike,
+    Topology,
+    check_supports_any_root,
+)
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .offsets import NO_NODE, nodes_at_offset
+from .traffic import Traffic
 
 __all__ = ["EVERY_NODE", "Blocks", "Collective", "MemoryLayout"]
+
+#: The collectives whose messages may have unequal lengths.
+KINDS_WITH_LENGTHS = ("allgather", "gather", "scatter", "reduce-scatter", "alltoall")
 
 #: In `Blocks.postcondition`: the block must reach every node of its group.
 EVERY_NODE = -1
@@ -59,17 +73,29 @@ class Collective:
     without : tuple of int
         Node numbers that take no part, because this mode of a fabric leaves out some nodes of the
         fabric. Only allowed in one group of all nodes.
+    members : tuple of (tuple of int)
+        The nodes of each group, if a user lists them; the place of a node in its group is its
+        position. Empty for one group of all nodes, and for groups that axes span.
+    traffic : Traffic or None
+        The messages of a pattern; None for all other collectives.
+    lengths : tuple of (tuple of int)
+        The flits of each message, if messages have unequal lengths: a row for each origin, with an
+        entry for each destination. All-gather and gather have one entry a row, scatter and
+        reduce-scatter one row. Empty if all messages have the same length.
 
     Examples
     --------
     The name ``broadcast@2+0`` means a broadcast in each group of nodes along the axes 0 and 2.
 
+    >>> import torusfabric as tf
     >>> from torusfabric.collective import parse_collective
     >>> scatter = parse_collective("scatter", root=3)
     >>> scatter.rooted, scatter.personal, scatter.single_origin
     (True, True, True)
     >>> print(parse_collective("broadcast@2+0", root=3))
     broadcast@0+2 from 3
+    >>> print(tf.Collective("allreduce", members=((0, 1, 2, 9), (4, 5, 6, 7))))
+    allreduce@{0-2,9}{4-7}
     """
 
     kind: str
@@ -77,6 +103,9 @@ class Collective:
     axes: tuple[int, ...] | None = None
     offsets: tuple[str, ...] = ()
     without: tuple[int, ...] = ()
+    members: tuple[tuple[int, ...], ...] = ()
+    traffic: Traffic | None = None
+    lengths: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -90,9 +119,48 @@ class Collective:
                     for number in entries_of(numbers)
                 )
                 object.__setattr__(self, name, each)
+        groups = tuple(
+            tuple(parse_non_negative_int("Node of a group", node) for node in entries_of(group))
+            for group in entries_of(self.members)
+        )
+        object.__setattr__(self, "members", groups)
+        if groups and (self.axes is not None or self.without):
+            raise InputError("Groups of listed nodes have no axes and leave out no nodes")
         offsets = entries_of(self.offsets)
         each_text = tuple(require_type("Offsets", text, str, "a list of texts") for text in offsets)
         object.__setattr__(self, "offsets", each_text)
+        self._check_traffic()
+
+    def _check_traffic(self) -> None:
+        """Check the fields `traffic` and `lengths`."""
+        rows = tuple(
+            tuple(parse_non_negative_int("Count", count) for count in entries_of(row))
+            for row in entries_of(self.lengths)
+        )
+        if rows and len({count for row in rows for count in row}) == 1:
+            raise InputError("Counts must be unequal; messages of one length are given by --flits")
+        object.__setattr__(self, "lengths", rows)
+        if self.kind == "pattern" and self.traffic is None:
+            raise InputError("A pattern needs the list of its messages; give --traffic FILE")
+        if self.kind != "pattern" and self.traffic is not None:
+            raise InputError(f"Traffic is for the collective pattern, not for {self.kind}")
+        if rows and (self.kind not in KINDS_WITH_LENGTHS or self.axes is not None):
+            raise InputError(
+                f"Counts are for {', '.join(KINDS_WITH_LENGTHS)} of all nodes or of listed nodes, "
+                f"not for {self.name}"
+            )
+
+    @property
+    def is_irregular(self) -> bool:
+        """True if nodes are listed, messages are listed, or messages have unequal lengths."""
+        return bool(self.members or self.lengths) or self.traffic is not None
+
+    @property
+    def longest_flits(self) -> int | None:
+        """Flits of the longest message, if messages have unequal lengths; else None."""
+        if self.traffic is not None:
+            return None if self.traffic.has_one_length else self.traffic.longest_flits
+        return max(max(row) for row in self.lengths) if self.lengths else None
 
     @property
     def definition(self) -> CollectiveDefinition:
@@ -147,10 +215,11 @@ class Collective:
 
     @property
     def name(self) -> str:
-        """The name as a user writes it, e.g. ``allreduce@0+2`` or ``exchange[+0,-0]``."""
+        """The name as a user writes it: ``exchange[+0]``, ``allreduce@0+2``, ``gather@{0-3}``."""
         offsets = f"[{','.join(self.offsets)}]" if self.offsets else ""
         axes = "" if self.axes is None else f"@{'+'.join(map(str, self.axes))}"
-        return self.kind + offsets + axes
+        listed = "@" * bool(self.members) + "".join(f"{{{_node_list(m)}}}" for m in self.members)
+        return self.kind + offsets + axes + listed
 
     @property
     def in_one_group(self) -> Collective:
@@ -179,7 +248,8 @@ class Collective:
         Raises
         ------
         InputError
-            If the topology of a group has no such offset.
+            If the topology of a group has no such offset, or if an offset leads to different
+            positions in the groups that are listed.
 
         Examples
         --------
@@ -190,15 +260,41 @@ class Collective:
         >>> tf.parse_collective("halo").targets(tf.parse_topology("mesh:2x2")).tolist()
         [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
         """
-        group = self.groups(topology).group_topology
+        groups = self.groups(topology)
+        if self.traffic is not None:
+            return self._pattern_targets(groups.group_size)
+        group = groups.group_topology
         offsets = self.in_one_group.offsets or group.port_names
         columns = [nodes_at_offset(offset, group) for offset in offsets]
-        return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
+        targets = np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
+        return _targets_in_groups(groups, targets) if self.members else targets
+
+    def _pattern_targets(self, nodes: int) -> IntArray:
+        """Return a destination of each message of a pattern, shape (nodes, numbers)."""
+        assert self.traffic is not None
+        self.traffic.check_nodes(nodes)
+        source, number, destination = self.traffic.delivery_table.T
+        targets = np.full((nodes, int(number.max()) + 1), NO_NODE)
+        targets[source, number] = destination
+        return targets
 
     def groups(self, topology: Topology) -> Groups:
         """Return the groups of nodes of a topology, in each of which the collective runs."""
         require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
-        return Groups(topology, self.axes, self.without)
+        return Groups(topology, self.axes, self.without, self.members)
+
+    def check_supports_any_root(self, topology: Topology) -> None:
+        """Raise an `InputError` if a fabric cannot choose the root of this collective in each run.
+
+        Such a fabric runs the schedule for root 0 after a translation, which must map groups to
+        themselves.
+        """
+        check_supports_any_root(topology)
+        if self.is_irregular:
+            raise InputError(
+                "Root any needs messages of one length in one group of all nodes, or in groups "
+                "along axes; give the position of the root, such as --root 0"
+            )
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """Return the blocks of this collective on a topology, with messages of `chunks` chunks."""
@@ -219,6 +315,12 @@ class Collective:
             entry["offsets"] = list(self.offsets)
         if self.without:
             entry["without"] = list(self.without)
+        if self.members:
+            entry["groups"] = [list(group) for group in self.members]
+        if self.traffic is not None:
+            entry["traffic"] = self.traffic.to_json()
+        if self.lengths:
+            entry["lengths"] = [list(row) for row in self.lengths]
         return entry
 
     def __str__(self) -> str:
@@ -238,20 +340,54 @@ def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
     return f"{sign}{axes.index(int(axis))}"
 
 
+def _node_list(nodes: tuple[int, ...]) -> str:
+    """Return node numbers as text; three or more consecutive ones become a range, ``0-2``."""
+    runs: list[list[int]] = []
+    for node in nodes:
+        if runs and node == runs[-1][-1] + 1:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return ",".join(texts)
+
+
+def _targets_in_groups(groups: Groups, targets: IntArray) -> IntArray:
+    """Return the receivers of an exchange or halo as positions in listed groups.
+
+    ``targets[node, k]`` is the node at offset k of each node. A node sends only to nodes of its own
+    group, so the result is `NO_NODE` where the offset leads out of the group. It has the shape
+    (positions, offsets), and must be the same in all groups.
+    """
+    at = np.maximum(targets, 0)
+    same = (groups.group_of_node[at] == groups.group_of_node[:, None]) & (targets >= 0)
+    found = np.where(same, groups.position_of_node[at], NO_NODE)[groups.members]
+    if (found != found[0]).any():
+        raise InputError(
+            "Offsets must lead to the same positions in each group; list the nodes of all groups "
+            "in the same order, or use modes of one fabric, joined by commas"
+        )
+    if (found[0] == NO_NODE).all():
+        raise InputError("Offsets must lead to a node of the same group, but all lead out of it")
+    first: IntArray = found[0]
+    return first
+
+
 @dataclass(frozen=True)
 class Blocks:
-    """The numbered blocks of a collective, with the same numbers in each group of nodes.
+    """The numbered blocks of a collective.
 
     A block is one chunk of one message. Origin and destination are *positions*: numbers of nodes
     within their group. The number of a block, for N nodes in a group, C chunks of a message, and D
     messages of an origin (`messages_per_origin`)::
 
-        (origin, chunk)               origin_index * C + chunk
-        (origin, destination, chunk)  (origin_index * D + destination) * C + chunk
+        (origin, chunk)               (origin_index * G + group) * C + chunk
+        (origin, destination, chunk)  ((origin_index * G + group) * D + destination) * C + chunk
 
     The origin index is the origin's position, or 0 if the root is the only origin. D is N, except
     in an exchange. There the *number of the offset* stands for the destination, since two offsets
-    may lead to the same node.
+    may lead to the same node. G is `numbered_groups`: the number of groups whose nodes a user
+    lists. Sub-tori all have the same block numbers, so there G is 1 and the group is 0.
 
     Examples
     --------
@@ -281,9 +417,28 @@ class Blocks:
         return self.collective.single_origin
 
     @property
-    def blocks_per_origin(self) -> int:
-        """Number of blocks of one origin: the chunks of all its messages."""
+    def numbered_groups(self) -> int:
+        """Number G of groups whose blocks have numbers of their own; 1 for groups of sub-tori."""
+        return max(1, len(self.groups.listed))
+
+    @property
+    def copies_per_block(self) -> int:
+        """Number of nodes at which each block number starts: one for each sub-torus, else 1."""
+        return self.groups.n_groups // self.numbered_groups
+
+    @property
+    def blocks_per_node(self) -> int:
+        """Number of blocks of one node: C times D, all its messages cut into chunks."""
         return self.chunks * self.messages_per_origin
+
+    @property
+    def blocks_per_origin(self) -> int:
+        """Number of blocks with the same origin position: C times D times G.
+
+        In a reduction it is the number of sums. Contributions to the same sum have equal block
+        numbers modulo this number.
+        """
+        return self.blocks_per_node * self.numbered_groups
 
     @cached_property
     def messages_per_origin(self) -> int:
@@ -312,6 +467,10 @@ class Blocks:
         `target_positions`.
         """
         origins = np.full_like(self.target_positions, NO_NODE)
+        if self.collective.traffic is not None:
+            source, number, destination = self.collective.traffic.delivery_table.T
+            origins[destination, number] = source
+            return origins
         position, offset = np.nonzero(self.target_positions >= 0)
         origins[self.target_positions[position, offset], offset] = position
         return origins
@@ -339,20 +498,27 @@ class Blocks:
 
     @cached_property
     def n_blocks(self) -> int:
-        """Number of different blocks; each group of nodes has a copy of every block."""
+        """Number of different block numbers."""
         return self.blocks_per_origin * (1 if self.single_origin else self.group_size)
 
     def encode(
-        self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
+        self,
+        origin: IntLike,
+        chunk: IntLike,
+        destination: IntLike | None = None,
+        group: IntLike = 0,
     ) -> IntArray:
         """Return the numbers of blocks, given origin, chunk and destination, elementwise.
 
         `destination` is needed where each destination gets a message of its own. In an exchange it
-        is the number of the offset.
+        is the number of the offset. `group` is the number of a listed group; groups of sub-tori
+        have the same block numbers, so it is ignored there.
         """
         index: IntArray = np.asarray(origin)
         if self.single_origin:
             index = np.zeros_like(index)
+        if self.numbered_groups > 1:
+            index = index * self.numbered_groups + np.asarray(group)
         if self.collective.personal:
             index = index * self.messages_per_origin + np.asarray(destination)
         return index * self.chunks + chunk
@@ -362,6 +528,10 @@ class Blocks:
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.blocks_per_origin
+
+    def group_of_block(self, block: IntLike) -> IntArray:
+        """Return the listed group to which each block belongs, elementwise; 0 for sub-tori."""
+        return np.asarray(block) // self.blocks_per_node % self.numbered_groups
 
     def destination(self, block: IntLike) -> IntArray:
         """Return the destination of each block, elementwise, if each block has only one.
@@ -384,15 +554,30 @@ class Blocks:
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies of `block` that exist before the collective.
 
-        There is one pair for each number in `block` and each group of nodes.
+        There is one pair for each number in `block` and each of its `copies_per_block`.
 
         Returns
         -------
-        nodes, blocks : ndarray of int, shape (groups * len(block),)
+        nodes, blocks : ndarray of int, shape (copies_per_block * len(block),)
             Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
         """
-        nodes = self.groups.members[:, self.precondition(block)]
-        return nodes.ravel(), np.tile(block, self.groups.n_groups)
+        return self._nodes_at(self.precondition(block), block), np.tile(
+            block, self.copies_per_block
+        )
+
+    def _nodes_at(self, position: IntArray, block: IntArray) -> IntArray:
+        """Return the node at a position in the group of each block, one copy after another.
+
+        A block of sub-tori has a copy in each of them.
+        """
+        members = self.groups.members
+        at = (
+            members[self.group_of_block(block), position]
+            if self.groups.listed
+            else members[:, position]
+        )
+        nodes: IntArray = at.ravel()
+        return nodes
 
     def postcondition(self, block: IntLike) -> IntArray:
         """Return the node that must hold each block at the end, elementwise.
@@ -418,7 +603,19 @@ class Blocks:
         nodes, blocks : ndarray of int, shape (pairs,)
             Pair k says that node ``nodes[k]`` must hold block ``blocks[k]``.
         """
-        if self.collective.definition.target is DeliveryTarget.OFFSETS:
+        block = block[self.has_block(block)]
+        if self.collective.traffic is not None:
+            source, number, destination = self.collective.traffic.delivery_table.T
+            first = np.append(0, np.cumsum(np.bincount(
+                source * self.messages_per_origin + number,
+                minlength=self.group_size * self.messages_per_origin)))  # fmt: skip
+            order = np.lexsort((destination, number, source))
+            message = block // self.chunks
+            counts = first[message + 1] - first[message]
+            within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            position = destination[order][np.repeat(first[message], counts) + within]
+            block = np.repeat(block, counts)
+        elif self.collective.definition.target is DeliveryTarget.OFFSETS:
             position = self.target_positions[self.origin(block)].ravel()
             block = np.repeat(block, self.messages_per_receiver)
         else:
@@ -428,12 +625,76 @@ class Blocks:
         if (position == EVERY_NODE).any():
             position = np.tile(np.arange(self.group_size), len(block))
             block = np.repeat(block, self.group_size)
-        return self.groups.members[:, position].ravel(), np.tile(block, self.groups.n_groups)
+        return self._nodes_at(position, block), np.tile(block, self.copies_per_block)
+
+    @cached_property
+    def message_lengths(self) -> IntArray | None:
+        """The flits of each message, shape (origins, messages of an origin); None if all are equal.
+
+        There is a single row if the root is the only origin, and in a reduce-scatter.
+        """
+        if self.collective.longest_flits is None:
+            return None
+        if self.collective.traffic is not None:
+            return self.collective.traffic.flits_by_number(self.group_size)
+        lengths = np.array(self.collective.lengths)
+        shape = (
+            1 if self.single_origin or self.collective.reducing else self.group_size,
+            self.messages_per_origin,
+        )
+        if lengths.shape != shape:
+            one = 1 in shape
+            must = f"{max(shape)} numbers" if one else f"{shape[0]} lines of {shape[1]} numbers"
+            raise InputError(
+                f"Counts of {self.collective.kind} must be {must}, not "
+                f"{lengths.size if one else f'{lengths.shape[0]} lines of {lengths.shape[1]}'}"
+            )
+        return lengths
+
+    def has_block(self, block: IntLike) -> BoolArray:
+        """Return True for each block that its message is long enough to have, elementwise.
+
+        A message of n flits has ceil(n / u) blocks, where u is the length of a block: that of the
+        longest message divided by the number of chunks, rounded up.
+        """
+        block, lengths = np.asarray(block), self.message_lengths
+        if lengths is None:
+            return np.ones(block.shape, bool)
+        flits = -(-int(lengths.max()) // self.chunks)
+        row = 0 if len(lengths) == 1 else block // self.blocks_per_origin
+        number = self.destination(block) if self.collective.personal else 0
+        found: BoolArray = self.chunk(block) * flits < lengths[row, number]
+        return found
+
+    @cached_property
+    def received_lengths(self) -> IntArray | None:
+        """The flits of each received part, shape (positions, parts); None if all are equal."""
+        lengths = self.message_lengths
+        if lengths is None:
+            return None
+        position, part = np.indices((self.group_size, self.messages_per_receiver))
+        origin = np.maximum(self.origin_of_part(position, part), 0)
+        row = origin if len(lengths) > 1 else 0 * origin
+        number = 0 * part
+        if self.collective.personal:
+            number = part if self.collective.local else position
+        there: IntArray = np.where(
+            self.origin_of_part(position, part) == NO_NODE, 0, lengths[row, number]
+        )
+        return there
 
     def block_entry(self, block: int) -> tuple[int, ...]:
-        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
-        middle = (int(self.destination(block)),) if self.collective.personal else ()
-        return (int(self.origin(block)), *middle, int(self.chunk(block)))
+        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk).
+
+        If several groups are listed, the number of the group comes last.
+        """
+        return tuple(int(column) for column in self.entry_columns(block))
+
+    def entry_columns(self, block: IntLike) -> list[IntArray]:
+        """Return the numbers of `block_entry` for many blocks, one array for each number."""
+        middle = [self.destination(block)] if self.collective.personal else []
+        last = [self.group_of_block(block)] if self.numbered_groups > 1 else []
+        return [self.origin(block), *middle, self.chunk(block), *last]
 
     def parse_entry(self, entry: object) -> int:
         """Return the number of a block that is written as in a schedule file.
@@ -442,32 +703,46 @@ class Blocks:
         ----------
         entry : object
             List of the numbers [origin, chunk], or [origin, destination, chunk] where each
-            destination gets a message of its own. Any other value is refused.
+            destination gets a message of its own; the number of the group comes last if several
+            are listed. Any other value is refused.
 
         Raises
         ------
         InputError
             If the collective has no such block.
         """
-        size = 3 if self.collective.personal else 2
+        names, limits = self.entry_limits
         if (
             not isinstance(entry, list | tuple)
-            or len(entry) != size
+            or len(entry) != len(names)
             or not all(type(x) is int and x >= 0 for x in entry)
         ):
-            form = "[origin, destination, chunk]" if size == 3 else "[origin, chunk]"
-            raise InputError(f"Block must be {form}, not {entry!r}")
-        origin, destination, chunk = entry[0], entry[1] if size == 3 else 0, entry[-1]
-        only_origin = self.collective.root if self.single_origin else None
-        goals = self.messages_per_origin if size == 3 else 1
-        if origin >= self.group_size or destination >= goals or chunk >= self.chunks:
+            raise InputError(f"Block must be [{', '.join(names)}], not {entry!r}")
+        given = dict(zip(names, entry, strict=True))
+        only_origin, origin = self.collective.root if self.single_origin else None, given["origin"]
+        if any(value >= limit for value, limit in zip(entry, limits, strict=True)):
             raise InputError(
                 f"Block must lie within {self.group_size} nodes and {self.chunks} chunks, not "
                 f"{entry!r}"
             )
         if only_origin is not None and origin != only_origin:
             raise InputError(f"Block must have the root {only_origin} as its origin, not {entry!r}")
-        return int(self.encode(origin, chunk, destination))
+        return int(self.encode(**given))
+
+    @property
+    def entry_limits(self) -> tuple[list[str], list[int]]:
+        """The names of the numbers in `block_entry`, and one more than the largest of each."""
+        limits = {
+            "origin": self.group_size,
+            "destination": self.messages_per_origin,
+            "chunk": self.chunks,
+            "group": self.numbered_groups,
+        }
+        if self.numbered_groups == 1:
+            del limits["group"]
+        if not self.collective.personal:
+            del limits["destination"]
+        return [*limits], [*limits.values()]
 
 
 @dataclass(frozen=True)
@@ -608,4 +883,6 @@ class MemoryLayout:
         position = self.blocks.groups.position_of_node[nodes]
         origin = self.blocks.origin_of_part(position, part)
         goal = part if self.blocks.collective.local else position
-        return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal))
+        group = np.maximum(self.blocks.groups.group_of_node[nodes], 0)
+        found = self.blocks.encode(np.maximum(origin, 0), chunk, goal, group)
+        return np.where((origin == NO_NODE) | ~self.blocks.has_block(found), -1, found)

@@ -5,8 +5,8 @@ stands for the value in the help. Indented lines continue an explanation. An opt
 metavar is a flag, or takes one of several choices. The *attribute* of an option is the last of its
 names as a keyword of Python: ``link_latency`` for ``--link-latency``.
 
-An explanation that begins with ``with --other:`` makes the option depend on ``--other``: given
-alone it is refused. ``with --other A or B:`` demands one of the values A and B for ``--other``.
+An explanation that begins with ``with --other:`` makes the option depend on ``--other``: without
+that option it is refused. ``with --other A or B:`` demands that ``--other`` has the value A or B.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
     r"""Add to a parser the options that some texts declare.
 
-    `texts` and `settings` are those of `options_of`.
+    `texts` declares the options, and `settings` gives their readers and defaults, as for
+    `options_of`.
 
     Examples
     --------
@@ -260,13 +261,13 @@ def parse_constants(text: str) -> dict[str, str]:
     return found
 
 
-def parse_node_or_any(text: str) -> int | Literal["any"]:
-    """Return the node number that a text contains, or the word "any" unchanged."""
-    if text == "any":
-        return "any"
-    if not re.fullmatch(r"[0-9]{1,4000}", text):
-        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
-    return int(text)
+def parse_node_or_any(text: str) -> int | str:
+    """Return the number of a node that a text contains; the name of a node, or "any", unchanged."""
+    if re.fullmatch(r"[0-9]{1,4000}", text):
+        return int(text)
+    if text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a node or any, not {text!r}")
+    return text
 
 
 def parse_positive_or_auto(text: str) -> int | Literal["auto"]:

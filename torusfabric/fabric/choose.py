@@ -34,7 +34,6 @@ from ..toolchain.progress import progress_bar
 from ..toolchain.reading import split_file_names
 from ..topology import (
     Topology,
-    check_supports_any_root,
     equal_links_as_text,
     parse_topology,
     shared_network,
@@ -139,8 +138,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     spec : FabricSpec
         The user's choices, with one or several collectives or files.
     purpose : PlanPurpose
-        The use of the schedules, by which open choices are decided. With several modes each run
-        chooses its message length, also if ``purpose.any_length`` is False.
+        The use of the schedules, by which open choices are decided. With several modes,
+        ``purpose.any_length`` counts as True: each run chooses its message length.
 
     Returns
     -------
@@ -220,14 +219,15 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "--algorithm is for a single collective; of several, each names its own, for example "
             f"{first}:{spec.algorithm}"
         )
-    if spec.plan is None and "@" in spec.collective:
+    if spec.plan is None and any("@" in part and "{" not in part for part in parts):
         spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
+    modes = _give_traffic([spec.replace(**{name: part}) for part in parts])
     if spec.root is None:
-        return [spec.replace(**{name: part}) for part in parts]
+        return modes
     each = []
-    for part in parts:
+    for spec, part in zip(modes, parts, strict=True):
         if spec.plan is None:
-            collective = parse_collective(split_name(part).collective)
+            collective = _collective_of_name(spec, split_name(part).collective)
         else:
             collective = load(part).collective
         each.append(spec.replace(**{name: part, "root": spec.root if collective.rooted else None}))
@@ -237,6 +237,28 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "root; leave it out"
         )
     return each
+
+
+def _give_traffic(modes: list[FabricSpec]) -> list[FabricSpec]:
+    """Return the modes of a fabric, each pattern with its own file of messages.
+
+    ``--traffic`` names one file for all patterns, or one for each, joined by commas.
+    """
+    patterns = [
+        number
+        for number, spec in enumerate(modes)
+        if spec.plan is None and spec.collective.startswith("pattern")
+    ]
+    files = split_file_names(modes[0].traffic) if modes[0].traffic else []
+    if len(files) <= 1:
+        return modes
+    if len(files) != len(patterns):
+        raise InputError(
+            f"--traffic must name one file for all patterns or one for each, {len(patterns)}, not "
+            f"{len(files)}"
+        )
+    given = dict(zip(patterns, files, strict=True))
+    return [spec.replace(traffic=given.get(number)) for number, spec in enumerate(modes)]
 
 
 def _mode_names(spec: FabricSpec) -> Iterator[str]:
@@ -417,7 +439,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
-        _check_open_root(parse_collective(named.collective))
+        _check_open_root(_collective_of_name(spec, named.collective))
         if not any_root:
             raise InputError(
                 "Root any is for hardware, which takes a root at each start; for a single "
@@ -428,6 +450,8 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
              "link_latency", "objective", "costs")  # fmt: skip
     files = [] if spec.broken_links is None else [Path(spec.broken_links)]
     options: dict[str, Any] = {name: getattr(spec, name) for name in names} | {
+        "traffic": spec.traffic if named.collective.startswith("pattern") else None,
+        "counts": spec.counts,
         "broken_links": [*spec.broken_link, *files],
         "broken_nodes": spec.broken_node,
         "times": tuple(spec.times) if spec.times else None,
@@ -440,7 +464,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         **cast(PlanOptions, options),
     )
     if spec.root == "any":
-        check_supports_any_root(selection.topology)
+        selection.collective.check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
         operators = operators_of_spec(spec, selection.collective)
@@ -463,11 +487,19 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 
 
-def _check_open_root(collective: Collective) -> None:
-    """Check that each run may choose the root: the collective has a root, which is node 0 here.
+def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
+    """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
+    # Only the names of nodes in groups need the topology.
+    topology = parse_topology(spec.topology) if "{" in name else None
+    traffic = spec.traffic if name.startswith("pattern") else None
+    return parse_collective(name, traffic=traffic, topology=topology)
 
-    Schedules for other roots are translations of the schedule for root 0. Otherwise raise
-    `InputError`.
+
+def _check_open_root(collective: Collective) -> None:
+    """Check that a collective allows each run to choose its root; otherwise raise `InputError`.
+
+    The collective must have a root, such as a broadcast, and its schedule must be planned for root
+    0: schedules for all other roots are translations of that one.
     """
     if not collective.rooted:
         raise InputError(

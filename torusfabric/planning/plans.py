@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from typing_extensions import Unpack
 
@@ -20,7 +21,7 @@ from ..toolchain.values import parse_non_negative_int, require_bool
 from ..topology import Topology
 from .choice import choose_by_cycles, choose_by_model, choose_by_times
 from .selection import PlanOptions, Selection, make_selection
-from .selection_schedule import choose_latency, schedule_of_selection
+from .selection_schedule import choose_latency, length_of_collective, schedule_of_selection
 
 __all__ = ["plan", "plan_selection", "resolve", "is_full_search"]
 
@@ -30,13 +31,16 @@ MOST_ARCS = 2**14
 
 
 @public
-def plan(
+def plan(  # noqa: PLR0913 (one choice of a user each)
     topology: Topology | str,
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Any = None,
+    counts: Any = None,
     flits: int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
@@ -48,8 +52,8 @@ def plan(
     topology : Topology or str
         The network, such as ``Torus(8, 8)`` or ``"8x8"``.
     collective : Collective or str
-        The collective, such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at
-        once.
+        The collective, such as ``"allgather"``; ``"allgather@1"`` in all groups along axis 1 at
+        once; or ``"allgather@{0,1,5,9}"`` among these nodes.
     algorithm : Algorithm or str, optional
         The algorithm that plans. By default the one with the fewest cycles for messages of `flits`
         flits; without `flits`, the best one for long messages.
@@ -58,6 +62,15 @@ def plan(
     axes : sequence of int, int or str, optional
         The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
         ``[0, 2]`` or ``"0+2"``.
+    groups : sequence of (sequence of (int or str)), or str, optional
+        The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
+        in braces. Several groups run at once and have equally many nodes. Other nodes relay.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of the collective ``"pattern"``, see `Traffic`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal: a number for each origin (all-gather,
+        gather) or destination (scatter, reduce-scatter), a matrix [origin, destination]
+        (all-to-all).
     flits : int, optional
         Flits of a message.
     check : bool
@@ -98,7 +111,15 @@ def plan(
     'max-flow'
     """
     selection = make_selection(
-        topology, collective, algorithm=algorithm, root=root, axes=axes, **options
+        topology,
+        collective,
+        algorithm=algorithm,
+        root=root,
+        axes=axes,
+        groups=groups,
+        traffic=traffic,
+        counts=counts,
+        **options,
     )
     number = None if flits is None else parse_non_negative_int("Flits", flits)
     schedule = plan_selection(selection, flits=number)
@@ -187,6 +208,7 @@ def resolve(
     """
     if selection.planned is not None:
         return selection
+    flits = length_of_collective(selection.collective, flits, any_length=any_length)
     if (costs := selection.cost_model(flits)) is not None:
         return choose_by_model(selection, costs)
     if selection.algorithm is None:

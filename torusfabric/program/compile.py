@@ -38,7 +38,7 @@ from ..schedule import (
 )
 from ..toolchain.public import public
 from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_bool
-from ..topology import Faulty, check_supports_any_root, shared_network
+from ..topology import Faulty, shared_network
 from .fields import Order
 from .mode import Range
 from .moves import CompileRequest, Moves, make_program
@@ -137,7 +137,8 @@ class _Demands(NamedTuple):
         Flits of a message, or the largest number if each run chooses; at most one of the two is
         given.
     beat, operators, short, fixed, any_root
-        Properties of the program, as in the fields of `CompileRequest` with these names.
+        Flits of a beat, operators of a reduction, and three properties that are true or false. They
+        have the meaning of the fields of `CompileRequest` with these names.
     """
 
     flits: int | None
@@ -154,9 +155,10 @@ def _compile_for_beats(
 ) -> Program:
     """Return the program of one or several schedules, for beats of `beat` flits.
 
-    The number of flits in a beat, which a stream or host port moves in a cycle, decides how
-    messages whose length each run chooses are cut into chunks (see `Program.any_length`). It
-    replaces the number in `demands`. If `barrier`, the program has a barrier as a further mode.
+    A beat is the flits that a stream or host port moves in a cycle. If each run chooses the length
+    of its messages, a message is cut into chunks beat by beat (see `Program.any_length`), so the
+    program depends on `beat`. The function uses `beat` in place of the field of the same name in
+    `demands`. If `barrier`, the program has a barrier as a further mode.
     """
     program = _compile_undelayed(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:
@@ -204,6 +206,13 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
             "needs the same in each; plan it again in place of reading it"
         )
     chosen, collective = demands.operators, schedule.collective
+    if collective.longest_flits is not None:
+        if demands.most is not None or demands.flits not in (None, collective.longest_flits):
+            raise InputError(
+                f"{collective.kind} with messages of unequal lengths has the length of its longest "
+                f"message, {collective.longest_flits} flits; leave flits and max_flits out"
+            )
+        demands = demands._replace(flits=collective.longest_flits)
     if chosen and not collective.reducing:
         raise InputError(
             f"{collective.kind} combines nothing, so it has no operators; leave out "
@@ -288,7 +297,7 @@ def _compile_one(request: CompileRequest) -> Program:
     """
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
-        check_supports_any_root(schedule.topology)
+        collective.check_supports_any_root(schedule.topology)
         if collective.root:
             raise InputError(
                 f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "

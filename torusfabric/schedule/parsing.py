@@ -61,7 +61,13 @@ def parse_schedule(data: Any) -> Rounds:
     check_rounds(len(data["rounds"]))
     topology = _parse_topology(data["topology"])
     entry = data["collective"]
-    optional = {"root": entry.get("root"), "axes": entry.get("axes")}
+    optional = {
+        "root": entry.get("root"),
+        "axes": entry.get("axes"),
+        "groups": entry.get("groups", ()),
+        "traffic": entry.get("traffic"),
+        "counts": entry.get("lengths"),
+    }
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
     )
@@ -123,9 +129,10 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    Transfers of a file may name their blocks as "all", or as whole sums (all contributions to a sum
-    that the sender holds). Where other transfers of the round list their blocks, these are listed,
-    too. For this, the blocks that nodes hold are followed from round to round.
+    A transfer of a file lists its blocks, or names them as "all", or as whole sums (all
+    contributions to a sum that the sender holds). One payload object describes all transfers of a
+    round. So if some transfers of a round list their blocks, those of "all" and of whole sums are
+    listed, too. For this, the blocks that nodes hold are followed from round to round.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
@@ -174,9 +181,11 @@ class _RoundParser:
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
         """Return the transfers of the round, and a mask of those whose blocks must still be listed.
 
-        The mask is the argument `whole` of `HeldBlocks.execute`: True for a transfer that carries
-        all that its sender holds, although the payload of the round lists blocks. It is None if
-        nothing must be listed: all transfers list their blocks, or all carry everything.
+        One payload describes all transfers of a round. If some transfers of the file list their
+        blocks and others carry all that their sender holds, the payload is a list. The mask is True
+        for the transfers that carry all, whose lists are still empty; `HeldBlocks.execute` fills
+        them in. Whole sums in a list are replaced by blocks there, too. The mask is None if neither
+        is needed: all transfers list single blocks, or all carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):
@@ -292,7 +301,8 @@ class _RoundParser:
         for origin 3 and chunk 0. All blocks are checked at once, with numpy. If one is invalid, a
         loop finds it and raises the error.
         """
-        size = 3 if blocks.collective.personal else 2
+        names, limit = blocks.entry_limits
+        size = len(names)
         given = list(chain.from_iterable(lists))
         every = np.array([block[0] == EVERY_ORIGIN for block in given], np.bool_)
         able = blocks.collective.reducing or not every.any()
@@ -305,13 +315,9 @@ class _RoundParser:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
                 columns = np.array(entries, object).reshape(-1, size)
-            limit = np.array(
-                [blocks.group_size, *[blocks.messages_per_origin] * (size - 2), blocks.chunks]
-            )
-            origin, chunk = columns[:, 0], columns[:, -1]
-            rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
-            if rooted and (columns < limit).all():
-                ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
+            rooted = not blocks.single_origin or (columns[:, 0] == blocks.collective.root).all()
+            if rooted and (columns < np.array(limit)).all():
+                ids: Ints = blocks.encode(**dict(zip(names, columns.T, strict=True)))
                 return np.where(every, whole_sum_id(ids), ids)
         parsed = iter(entries)
         for transfer, payload in enumerate(lists):
@@ -346,7 +352,7 @@ def _is_well_formed(entries: Any) -> bool:
             return False
     lists = [e["blocks"] for e in entries if e.get("blocks", "all") != "all"]
     named = list(chain.from_iterable(lists))
-    if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
+    if not {list}.issuperset(map(type, named)) or not {2, 3, 4}.issuperset(map(len, named)):
         return False
     origins = (block[0] for block in named if block[0] != EVERY_ORIGIN)
     others = chain.from_iterable(block[1:] for block in named)

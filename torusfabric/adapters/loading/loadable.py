@@ -67,15 +67,16 @@ class LoadableForm:
         Raises
         ------
         InputError
-            If the program has no canonical form.
+            If loaded tables cannot express the program.
         """
         return cls(rewrite_program(program), program)
 
     def action_values(self, action: Action) -> IntArray:
         """Return the value of each port's selector, address or enable in each row.
 
-        `action` says which of them, such as `Action.SELECT` for the selectors of out-ports. The
-        shape is (rows, nodes, ports): in canonical form there is one of each kind for each port.
+        `action` says which of these is meant, such as `Action.SELECT` for the selectors of
+        out-ports. The shape is (rows, nodes, ports), because a loadable form uses one selector,
+        address or enable of each kind for each port.
         """
         points = range(self.program.ports)
         return np.stack(
@@ -195,8 +196,8 @@ class LoadableForm:
         program = self.program
         groups, layout = program.form.groups, program.layout
         part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
-        position = groups.position_of_node[:, None, None]
-        memory, first = program.form.receive_map.locate(position, part[None], chunk[None])
+        row = groups.map_row_of_node[:, None, None]
+        memory, first = program.form.receive_map.locate(row, part[None], chunk[None])
         return memory, np.where(groups.group_of_node[:, None, None] >= 0, first, IDLE)
 
     @property

@@ -119,6 +119,7 @@ def follow_rounds(
     progress: Progress | None = None,
     *,
     twice: bool = False,
+    crowded: bool = False,
 ) -> Traffic:
     """Check the transfers of a schedule in any form, round by round, and count its traffic.
 
@@ -131,6 +132,8 @@ def follow_rounds(
         As for `check`.
     twice : bool
         True if a contribution may be in a kept sum more than once, as for ``max``.
+    crowded : bool
+        True if arcs may carry, and nodes may send and receive, any number of messages in a round.
 
     Raises
     ------
@@ -145,7 +148,7 @@ def follow_rounds(
     arcs, count, broken = 0, 0, None
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
-            longest, used = inspect_round(schedule, number, transfers, kept=kept)
+            longest, used = inspect_round(schedule, number, transfers, kept=kept, crowded=crowded)
         except ScheduleError as error:
             broken = error
             break
@@ -271,10 +274,11 @@ class Findings:
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add to the number of blocks of each transfer in a round the blocks of the present pass.
+        """Count the blocks that the transfers of a round carry, over all passes.
 
-        `number` is the number of the round, and `transfers` are its transfers. ``sizes[k]`` is the
-        number of those blocks in transfer k that this pass follows.
+        `number` is the number of the round, and `transfers` are its transfers. A pass follows only
+        some of the blocks; ``sizes[k]`` is the number of these in transfer k. It is added to the
+        number of blocks that earlier passes found in the transfer.
         """
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
@@ -334,7 +338,7 @@ class BlockHoldings:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
         nodes, _ = blocks.initial_copies(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.n_groups), nodes)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies_per_block), nodes)
 
     def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
         """Return the indices k for which node ``node[k]`` lacks block ``ids[column[k]]``."""
@@ -347,7 +351,7 @@ class BlockHoldings:
 
         A block counts once for each node that holds it.
         """
-        start = self.blocks.groups.n_groups * len(self.ids)
+        start = self.blocks.copies_per_block * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def first_missing(self) -> tuple[int, int] | None:
@@ -357,7 +361,7 @@ class BlockHoldings:
         """
         node: IntArray
         ids: IntArray
-        if self.blocks.collective.to_all:
+        if self.blocks.collective.to_all and not self.blocks.collective.is_irregular:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
             # Nodes outside of all groups need no block.
@@ -409,7 +413,7 @@ class BlockWindow(BlockHoldings):
     def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
         """Execute transfers that do not list their blocks; returns the blocks that each carries.
 
-        Such a transfer carries all blocks that its sender holds, or those of one group of blocks.
+        Such a transfer carries all blocks that its sender holds, or those that belong to one set.
         The result is an array with a number for each transfer. ``target[k]`` is the receiver of
         transfer k.
         """
@@ -456,9 +460,9 @@ class SumWindow:
     its number is (key - first) * nodes + node.
 
     - ``count[cell]`` is the number of contributions to the sum at this cell.
-    - ``where[cell]`` is the cell that has the contribution of this cell's node. Partial sums move,
-      so a contribution is part of one partial sum at most. After a sum is complete, ``where`` stays
-      at the cell where it was completed.
+    - ``where[cell]`` follows the contribution of the cell's node to the sum with the cell's key: it
+      is the cell whose partial sum contains this contribution now. There is one such cell, because
+      partial sums move. After a sum is complete, ``where`` stays at the cell where this happened.
 
     Each group of nodes has its own sums. A sum is complete if it has a contribution of each node of
     the group.
@@ -472,8 +476,26 @@ class SumWindow:
         self.where = np.arange((last - first) * self.nodes)
         self._onward = self.where.copy()
         count = np.zeros((last - first, self.nodes), np.int32)
-        count[:, self.groups.members.ravel()] = 1
+        if self.groups.listed:
+            mates = self._mates_of(np.arange(last - first))
+            np.put_along_axis(count, mates, 1, axis=1)
+        else:
+            count[:, self.groups.members.ravel()] = 1
         self.count = count.ravel()
+
+    def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
+        """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
+
+        They are all nodes of one group. If a user has listed the groups, each group has keys of its
+        own, so `key` decides. Groups along axes (sub-tori) have the same keys, so the group is that
+        of `node`.
+        """
+        if self.groups.listed:
+            group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
+        else:
+            group = self.groups.group_of_node[node]
+        found: IntArray = self.groups.members[group]
+        return found
 
     def block_of_cell(self, cell: int) -> int:
         """Return the block number of a contribution, given its node and key as a cell number.
@@ -513,7 +535,7 @@ class SumWindow:
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
             first = arriving[np.argmax(total + carried[arriving] > self.full)]
             node = target[first] % self.nodes
-            cell = target[first] - node + self.groups.members[self.groups.group_of_node[node], 0]
+            cell = target[first] - node + self._mates_of(target[first] // self.nodes, node)[0]
             text = "sends {block}, which is counted twice"
             self.found.record_and_stop(
                 number, transfers, owner[first], self.block_of_cell(cell), text
@@ -551,7 +573,7 @@ class SumWindow:
         first = np.arange(self.last - self.first)[:, None] * self.nodes
         owners, lists = [], []
         for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
-            mates = self.groups.members[self.groups.group_of_node[node]]
+            mates = self._mates_of(np.arange(self.last - self.first), node)
             held = self.where[first + mates] == first + node
             held |= self.count[first + node] == self.full
             key, origin = np.nonzero(held & (wanted == group.T))
@@ -572,7 +594,8 @@ class SumWindow:
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
         cell = key * self.nodes + transfers.source[owner]
-        origin = self.groups.node_in_same_group(transfers.source[owner], position[mine])
+        mates = self._mates_of(key, transfers.source[owner])
+        origin = mates[np.arange(len(mates)), position[mine]]
         there = self.where[key * self.nodes + origin]
         lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
         if lacking.size:
@@ -600,19 +623,13 @@ class SumWindow:
 
     def check_end(self) -> None:
         """Record the first node that must hold a complete sum at the end and does not hold it."""
-        keys, members = np.arange(self.first, self.last), self.groups.members
-        required = self.schedule.blocks.postcondition(keys)
-        nodes = np.sort(members.ravel())
-        if required[0] < 0:
-            at, key = np.nonzero(self.full > self.count.reshape(-1, self.nodes)[:, nodes].T)
-            node = nodes[at]
-        else:
-            node, key = members[:, required].ravel(), np.tile(keys - self.first, len(members))
-            lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
-            lacking = lacking[np.argsort(node[lacking], kind="stable")]
-            node, key = node[lacking], key[lacking]
+        node, ids = self.schedule.blocks.required_copies(np.arange(self.first, self.last))
+        key = ids - self.first
+        lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
+        lacking = lacking[np.argsort(node[lacking], kind="stable")]
+        node, key = node[lacking], key[lacking]
         if len(node):
-            mates = key[0] * self.nodes + members[self.groups.group_of_node[node[0]]]
+            mates = key[0] * self.nodes + self._mates_of(key[0], node[0])
             missing = mates[self.where[mates] != key[0] * self.nodes + node[0]]
             self.found.record_missing(node[0], self.block_of_cell(missing[0]))
 

@@ -71,7 +71,7 @@ class NodeSettings:
 
     @property
     def identity_is_zero(self) -> bool:
-        """True if the identity word is 0, whichever operator a run chooses."""
+        """True if 0 is the identity word of all operators: it leaves their results unchanged."""
         unit = self.unit
         if unit is None:
             return True
@@ -117,8 +117,8 @@ class NodeMultiplexer:
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
     idles : bool
-        True if the multiplexer passes 0 when all select bits are 0. The identity word 0 then needs
-        no input.
+        True if the multiplexer passes 0 when all select bits are 0. The word 0 then needs no input;
+        it is the identity word, which leaves the result of an operator unchanged.
     """
 
     words: tuple[LocalWord, ...] = ()
@@ -134,7 +134,8 @@ class NodeMultiplexer:
     def bits_for_input(self, number: int) -> list[int]:
         """Return the select bits for input `number`: ``[1, 0]``, least significant bit first.
 
-        The number of inputs itself stands for the word 0, and yields zeros.
+        Inputs have the numbers 0 to k - 1. If the multiplexer idles, `number` k stands for the word
+        0, which zeros select.
         """
         if number == len(self.words):
             return [0] * len(self.bits)
@@ -215,7 +216,10 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs for all control values of a module, as `placer` has planned them."""
+        """Return the inputs of a module for its control values, such as select bits.
+
+        `placer` has the source of each control value: the sequencer or a table.
+        """
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -310,7 +314,10 @@ class NodeModule(Leaf):
         return self._held[name]
 
     def early_bit_value(self, bit: Bit) -> Value:
-        """Return a control bit one cycle before it is needed, as the input of a register."""
+        """Return a control bit one cycle before it acts, as the input of a register of the module.
+
+        `bit` has its source: a constant, a bit of the sequencer, or a table of the node.
+        """
         if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is BitPlace.TABLE:
@@ -319,20 +326,30 @@ class NodeModule(Leaf):
         return self.input_value("columns")[bit.number]
 
     def bit_value(self, bit: Bit) -> Value:
-        """Return a control bit in the cycle in which it is needed."""
+        """Return a control bit in the cycle in which it acts, for example at a memory.
+
+        `bit` has its source. A constant or a bit of a table is returned as in `early_bit_value`.
+        The planner lets a table show a bit one cycle earlier if the module registers it. A bit of
+        the sequencer always comes a cycle early, and passes the register of the node.
+        """
         if bit.place is BitPlace.COLUMN:
             return self.node_register("columns")[bit.number]
         return self.early_bit_value(bit)
 
     def number_value(self, bits: Sequence[Bit]) -> Value:
-        """Return a number in the cycle in which it is needed.
+        """Return a control number, such as an address, in the cycle in which the node uses it.
 
-        `bits` has the source of each bit, the least significant first.
+        `bits` has the source of each bit of the number (a constant, a bit of the sequencer, or a
+        table of the node), the least significant first. The result is the concatenation of these
+        bits, each delayed by the cycles by which its source is early.
         """
         return Cat(*map(self.bit_value, bits))
 
     def run_operator_code(self) -> Value:
-        """Return the input that selects the operator of the run, 0 if there is no choice."""
+        """Return the bits that select the operator of the run; 0 if the module has no such input.
+
+        They come from the register of the node, in the cycle in which they act.
+        """
         known = "operator_code" in self.signature.members
         return self.node_register("operator_code") if known else Const(0, 0)
 
@@ -342,9 +359,10 @@ class NodeModule(Leaf):
         return unit.identity_word(self.run_operator_code(), width) if unit else Const(0, width)
 
     def word_value(self, word: LocalWord) -> Value:
-        """Return the signal of a word at the inputs, or of the identity word.
+        """Return the signal of a word at the inputs of the module, or the identity word.
 
-        It is delayed by a cycle if `word.late` is true.
+        ``word.position`` says which one; the identity word leaves the result of an operator
+        unchanged. If ``word.late`` is true, the signal is delayed by a cycle.
         """
         if word == IDENTITY_WORD:
             return self.identity_word()
@@ -358,7 +376,7 @@ class NodeModule(Leaf):
         return self._late[word.position]
 
     def word_count(self, port: str) -> int:
-        """Return the number of words at an input port."""
+        """Return the number of words, side by side, at the input `port`, such as "rx"."""
         return self._given.get(port, 0)
 
     @property
@@ -386,7 +404,8 @@ class NodeModule(Leaf):
     def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
         """Add a multiplexer of the signals `inputs`, and return the word that it passes.
 
-        Only the select bits come from `choice`. `choose_word` takes the words, too, from there.
+        The select bits are those of `choice`, the words are `inputs`. In contrast to this,
+        `choose_word` takes select bits and words from `choice`.
 
         Parameters
         ----------
@@ -419,8 +438,10 @@ class NodeModule(Leaf):
             The input words.
         name : str
             The name of the multiplexer in emitted Verilog.
-        branched, small
-            The same as in `add_multiplexer`.
+        branched : bool
+            True for two branches that select in parallel, False for one chain of LUTs.
+        small : bool
+            True to prefer few LUTs to a fast clock.
         """
         if not self.is_unbound and len(code):
             code = unmerged_register(self.m, code, name=f"{name}_select")
@@ -448,7 +469,7 @@ def operator_code_input(
     settings : NodeSettings
         The properties that all nodes share.
     neutral : bool
-        True if the module uses the identity word.
+        True if the module uses the identity word, which leaves the result of an operator unchanged.
     combines : bool
         True if the module combines words.
     """
