@@ -30,10 +30,10 @@ WORK_LIMIT, MOST_TRIES = 4096, 64
 #: The largest product of nodes and arcs for which the linear program is solved, in about a second.
 MOST_EXACT_CELLS = 6_000
 
-#: The largest product of nodes and arcs for which cutting planes are used, and the most linear
-#: programs, in about two seconds. They are used if the loads of the paths found are larger than the
-#: bound by the factor `FAR`, and end when no bound is larger by the factor `NEAR`.
-MOST_CUT_CELLS, MOST_CUTS, FAR, NEAR = 30_000, 24, 1.08, 1.01
+#: The largest product of nodes and arcs for which cutting planes are used, and the most pivots of
+#: the simplex method, which take a few seconds. Cutting planes are used if the loads of the paths
+#: found are larger than the bound by the factor `FAR`, and end when no bound is larger by `NEAR`.
+MOST_CUT_CELLS, MOST_PIVOTS, FAR, NEAR = 30_000, 9_000, 1.08, 1.01
 
 #: The part of the best lengths so far in the next lengths that are tried.
 KEPT_PART = 0.2
@@ -272,8 +272,8 @@ def _bound_by_cutting_planes(arcs: WeightedArcs, lengths: IntArray) -> Fraction:
 
     nodes, count = arcs.nodes, len(lengths)
     best, mixed = Fraction(0), lengths / lengths.sum()
-    kept, most, cuts = mixed, np.inf, []
-    for _ in range(MOST_CUTS):
+    kept, most, cuts, pivots = mixed, np.inf, [], 0
+    while pivots <= MOST_PIVOTS:
         distance, by = arcs.shortest_paths(length := arcs.integer_lengths(mixed))
         bound = arcs.load_bound(length, distance)
         if bound > best:
@@ -288,7 +288,7 @@ def _bound_by_cutting_planes(arcs: WeightedArcs, lengths: IntArray) -> Fraction:
             A_eq=np.repeat([1.0, 0.0], [count, nodes])[None],
             b_eq=[1.0],
         )
-        most = -found.fun
+        most, pivots = -found.fun, pivots + found.nit
         mixed = KEPT_PART * kept + (1 - KEPT_PART) * np.maximum(found.x[:count], 0)
     return best
 
