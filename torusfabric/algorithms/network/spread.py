@@ -13,7 +13,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from math import ceil
-from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -358,9 +357,10 @@ def route_messages(
         tried.append(relieved := _PathRelief(arcs, paths, random))
         for aim in LOAD_TARGETS:
             relieved.relieve_arcs(ceil(aim * most))
-        if relieved.least <= max(NEAR_LOAD * most, ceil(most)):
+        if relieved.least <= max(NEAR_LOAD * most, ceil(most), relieved.longest):
             break
-    return min(tried, key=attrgetter("least")).best
+    # Long paths take as many steps as busy arcs.
+    return min(tried, key=lambda one: max(one.least, one.longest)).best
 
 
 class _PathRelief(ArcLoads):
@@ -376,6 +376,11 @@ class _PathRelief(ArcLoads):
         self._paths, self.best, self._random = paths, [*paths], random
         self.least = max(map(len, self.over), default=0)
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
+
+    @property
+    def longest(self) -> int:
+        """The number of hops of the longest path in `best`."""
+        return max(map(len, self.best), default=0)
 
     def relieve_arcs(self, aim: int) -> None:
         """Give messages other paths until no arc carries more than `aim` messages.
