@@ -357,10 +357,10 @@ def route_messages(
         tried.append(relieved := _PathRelief(arcs, paths, random))
         for aim in LOAD_TARGETS:
             relieved.relieve_arcs(ceil(aim * most))
-        if relieved.least <= max(NEAR_LOAD * most, ceil(most), relieved.longest):
+        if relieved.least <= max(NEAR_LOAD * most, ceil(most), relieved.longest_path):
             break
     # Long paths take as many steps as busy arcs.
-    return min(tried, key=lambda one: max(one.least, one.longest)).best
+    return min(tried, key=lambda one: max(one.least, one.longest_path)).best
 
 
 class _PathRelief(ArcLoads):
@@ -378,8 +378,8 @@ class _PathRelief(ArcLoads):
         self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
 
     @property
-    def longest(self) -> int:
-        """The number of hops of the longest path in `best`."""
+    def longest_path(self) -> int:
+        """Number of hops of the longest path in `best`."""
         return max(map(len, self.best), default=0)
 
     def relieve_arcs(self, aim: int) -> None:
