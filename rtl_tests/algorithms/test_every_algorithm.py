@@ -37,17 +37,20 @@ def test_numbers_of_nothing_are_refused_before_an_algorithm_is_asked(options):
         Options(**options)
 
 
-def collective_on(kind, topology):
-    """Return a collective whose root, if it has one, is the last node."""
+def collective_on(kind, topology, groups=""):
+    """Return a collective whose root, if it has one, is the last node, or the last of a group."""
     collective = parse_collective(kind)
-    return parse_collective(kind, root=topology.nodes - 1) if collective.rooted else collective
+    last = topology.nodes - 1 if groups == "" else 2
+    name = kind + groups
+    return parse_collective(name, root=last) if collective.rooted else parse_collective(name)
 
 
 def selections(algorithm, kind):
     """Yield the topologies that an algorithm serves, with the collective on each."""
     for name in TOPOLOGIES:
         topology = parse_topology(name)
-        collective = collective_on(kind, topology)
+        groups = "@{0,1,2}" * (algorithm.listed_groups and topology.nodes > 2)
+        collective = collective_on(kind, topology, groups)
         # a file of sums around cycles lists each contribution, and would be long
         if name == "6x6" and algorithm.name == "hamiltonian" and collective.reducing:
             continue

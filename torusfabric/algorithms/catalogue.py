@@ -25,6 +25,7 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal.plan import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
+from .groups.plan import ANY_GROUP
 from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian.plan import HAMILTONIAN
@@ -54,6 +55,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     REDISTRIBUTE,
     RING_EXCHANGE,
     ANY_NETWORK,
+    ANY_GROUP,
 )
 
 #: The group of entry points by which other packages offer algorithms.

@@ -221,6 +221,12 @@ def lower_bound(
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))
         return max(results)
+    if collective.members:
+        results.append(spread_rounds(len(collective.members[0]), ports))
+        moved = least_time(topology, collective, ports=ports)
+        if forward and blocks is not None:
+            results.append(ceil(moved * chunks / blocks))
+        return max(results)
     results.append(spread_rounds(topology.nodes, ports))
     if not isinstance(topology, CayleyGraph):
         results.append(spread_rounds_by_links(topology, collective, ports))

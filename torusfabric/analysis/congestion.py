@@ -35,6 +35,10 @@ MEMORY_CYCLES = 2
 #: The largest denominator of lengths, if all arcs of a port have the same length.
 LARGEST_PART = 64
 
+#: A multiple of 1 to 16, by which the best lengths are multiplied before they are rounded. They are
+#: mostly ratios of small numbers, so the bound is then exact.
+COMMON_MULTIPLE = 720_720
+
 #: The exponent by which a full load changes a length in one iteration, and the units in the largest
 #: length when lengths are rounded to integers.
 PACE, UNIT = 0.5, 1 << 20
@@ -213,8 +217,8 @@ def congestion_time(topology: Topology, demand: IntArray | None = None) -> Fract
         return Fraction(0)
     arcs = WeightedArcs(topology, demand)
     if topology.nodes * len(arcs.tail) <= MOST_EXACT_CELLS:
-        every = np.arange(len(arcs.tail))
-        return arcs.load_bound(arcs.integer_lengths(_best_lengths(arcs, every, arcs.nodes)))
+        found = _best_lengths(arcs, np.arange(len(arcs.tail)), arcs.nodes)
+        return arcs.load_bound(np.rint(found / found.max() * COMMON_MULTIPLE).astype(np.int64))
     weight = np.ones(len(arcs.tail))
     best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
     for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK_LIMIT // topology.nodes))):

@@ -11,6 +11,7 @@ messages can flow, the minimum cut is a set that needs more than T, and its quot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,8 @@ from ..topology import IntArray, Topology
 if TYPE_CHECKING:
     from ..topology import BoolArray
 
-__all__ = ["Cut", "cut_text", "max_flow_and_reachable", "worst_cut"]
+__all__ = ["Cut", "MessageFlows", "cut_text", "max_flow_and_reachable", "worst_cut",
+           "worst_cut_of_flows"]  # fmt: skip
 
 #: On larger networks, only the cuts around single nodes are tried.
 MOST_NODES = 600
@@ -116,9 +118,20 @@ def _worst_flow_cut(topology: Topology, root: int | None, *, several: bool) -> C
         # Two roots are tried.
         cuts = [_worst_flow_cut(topology, node, several=False) for node in (0, topology.nodes - 1)]
         return max(cuts, key=lambda cut: cut.message_times)
-    flows = _MessageFlows(topology, root, several=several)
+    return worst_cut_of_flows(MessageFlows(topology, root, several=several))
+
+
+def worst_cut_of_flows(flows: MessageFlows) -> Cut:
+    """Return the worst cut between the origins of messages and one of their receivers.
+
+    Parameters
+    ----------
+    flows : MessageFlows
+        The messages. On networks of more than `MOST_NODES` nodes, only cuts around single nodes are
+        tried.
+    """
     best = max((flows.cut_around(node) for node in flows.sinks), key=lambda cut: cut.message_times)
-    if topology.nodes > MOST_NODES:
+    if flows.topology.nodes > MOST_NODES:
         return best
     for sink in flows.sinks:
         while (
@@ -154,7 +167,7 @@ def _worst_exchange_cut(topology: Topology) -> Cut:
     return max(found, key=lambda cut: cut.message_times)
 
 
-class _MessageFlows:
+class MessageFlows:
     """Network flow that tells if all messages of a collective can be sent in a time T.
 
     Each arc has the capacity T. If not all messages can flow, the minimum cut is a set of nodes
@@ -167,20 +180,31 @@ class _MessageFlows:
     several : bool
         True if the root has a different message for each destination, or if each node has a message
         of its own.
+    among : sequence of int, optional
+        The nodes that send and receive; by default all. The others relay.
     """
 
-    def __init__(self, topology: Topology, root: int | None, *, several: bool) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        root: int | None,
+        *,
+        several: bool,
+        among: Sequence[int] | None = None,
+    ) -> None:
         self.topology, nodes = topology, topology.nodes
         self.tail, port = np.nonzero(topology.linked)
         self.head = topology.neighbours[self.tail, port].astype(np.int64)
         self.loop = self.tail == self.head
         everyone = np.arange(nodes)
-        self.supply = np.ones(nodes, int) if root is None else (everyone == root).astype(int)
+        member = np.ones(nodes, bool) if among is None else np.isin(everyone, among)
+        self.supply = (member if root is None else everyone == root).astype(int)
         self.demand: IntArray | None = None
-        self.sinks = [node for node in everyone.tolist() if node != root]
+        self.sinks = [node for node in np.flatnonzero(member).tolist() if node != root]
         if root is not None and several:
             # The root has a message for each node: a single flow of which each node consumes one.
-            self.supply, self.demand = self.supply * (nodes - 1), (everyone != root).astype(int)
+            self.supply = self.supply * len(self.sinks)
+            self.demand = (member & (everyone != root)).astype(int)
 
     def cut_around(self, sink: int) -> Cut:
         """Return the cut with only the node `sink` inside: its messages, and its arcs."""

@@ -18,6 +18,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
+from .listed_groups import group_least_time, group_longest_distance, group_worst_cut
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -71,6 +72,8 @@ def least_time(
     >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
+    if collective.members:
+        return group_least_time(topology, collective, ports)
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     nodes, degree = topology.nodes, topology.ports
@@ -158,8 +161,11 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
     >>> cycle_limit(tf.Torus(8, 8), broadcast, 64), cycle_limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
-    groups = collective.groups(topology)
-    far = longest_distance(groups.group_topology, collective.in_one_group, in_cycles=True)
+    if collective.members:
+        far = longest_distance(topology, collective, in_cycles=True)
+    else:
+        group = collective.groups(topology).group_topology
+        far = longest_distance(group, collective.in_one_group, in_cycles=True)
     return max(ceil(least_time(topology, collective) * flits), far)
 
 
@@ -222,6 +228,8 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
     >>> longest_distance(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
+    if collective.members:
+        return group_longest_distance(topology, collective, in_cycles=in_cycles)
     latency = topology.one_latency if in_cycles else 1
     if latency is not None and collective.local:
         return latency * int(topology.distance(*_local_pairs(topology, collective)).max())
@@ -258,7 +266,7 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
     >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
     [14, 16]
     """
-    if collective.reducing and collective.to_all:
+    if collective.reducing and collective.to_all and not collective.members:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
     return longest_distance(topology, collective)
@@ -284,6 +292,10 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     """
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
+    if collective.members:
+        limit = group_worst_cut(topology, collective)
+        least = least_time(topology, collective)
+        return "" if limit is None or limit.message_times < least else cut_text(topology, limit)
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)

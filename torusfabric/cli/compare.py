@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_text
 from ..analysis.volume import cycle_limit
-from ..collective import Collective
+from ..collective import Collective, split_names
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
@@ -138,7 +138,7 @@ def run_compare(arguments: Namespace) -> None:
                 )
     if isinstance(arguments.flits, tuple):
         found = _compare_lengths(arguments)
-    elif arguments.plan is None and "," in (arguments.collective or ""):
+    elif arguments.plan is None and len(split_names(arguments.collective or "")) > 1:
         found = _compare_fabrics(arguments)
     else:
         found = _compare_algorithms(arguments)
@@ -305,7 +305,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
 
 def _compare_lengths(arguments: Namespace) -> _Comparison:
     """Compare the cycles of all algorithms at several message lengths."""
-    if arguments.plan is not None or "," in (arguments.collective or ""):
+    if arguments.plan is not None or len(split_names(arguments.collective or "")) > 1:
         raise InputError("--flits must be one number for plans or several collectives, not a range")
     if arguments.target:
         raise InputError(

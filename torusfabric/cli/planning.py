@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
 from ..analysis.facts import facts_text, merge_facts, schedule_facts
+from ..collective import split_names
 from ..contract.options import add_options, parse_non_negative_int
 from ..errors import InputError
 from ..fabric.choose import ModeChoice, PlanPurpose, choose_mode, choose_schedules
@@ -135,7 +136,7 @@ def _output_files(arguments: Namespace) -> list[str]:
     """Return the files to write, one for each collective, or none without ``--output``."""
     if not arguments.output:
         return []
-    count = arguments.collective.count(",") + 1
+    count = len(split_names(arguments.collective))
     files: list[str] = arguments.output.split(",") if count > 1 else [arguments.output]
     if len(set(files)) != count:
         raise InputError(

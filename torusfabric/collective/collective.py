@@ -8,9 +8,12 @@ pair (origin, chunk). Where each destination gets a message of its own, a block 
 destination, chunk). Blocks are numbered; `Blocks` translates between numbers and pairs or triples.
 
 A collective may run in several *groups* of nodes at once. Origins and destinations are *positions*
-within a group, and a block never leaves its group. Block b therefore exists once in each group, and
-the node that holds a copy tells to which group the copy belongs. In one group of all nodes, a
-position is a node number.
+within a group. In one group of all nodes, a position is a node number. Groups are of two kinds:
+
+- Sub-tori, which axes span. A block never leaves its group, so block b exists once in each group,
+  and the node that holds a copy tells to which group the copy belongs.
+- Listed nodes. Blocks may pass through any node of the network, so the blocks of each group have
+  numbers of their own.
 
 Each node has a send memory and a receive memory. Both consist of *parts* of equal size. A part is
 one message, or one share where the collective cuts a message into shares and each node completes
@@ -29,7 +32,7 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, parse_non_negative_int, require_type, unknown_name_error
-from ..topology import Groups, IntArray, IntLike, Topology
+from ..topology import Groups, IntArray, IntLike, Topology, check_supports_any_root
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .offsets import NO_NODE, nodes_at_offset
 
@@ -59,17 +62,23 @@ class Collective:
     without : tuple of int
         Node numbers that take no part, because this mode of a fabric leaves out some nodes of the
         fabric. Only allowed in one group of all nodes.
+    members : tuple of (tuple of int)
+        The nodes of each group, if a user lists them; the place of a node in its group is its
+        position. Empty for one group of all nodes, and for groups that axes span.
 
     Examples
     --------
     The name ``broadcast@2+0`` means a broadcast in each group of nodes along the axes 0 and 2.
 
+    >>> import torusfabric as tf
     >>> from torusfabric.collective import parse_collective
     >>> scatter = parse_collective("scatter", root=3)
     >>> scatter.rooted, scatter.personal, scatter.single_origin
     (True, True, True)
     >>> print(parse_collective("broadcast@2+0", root=3))
     broadcast@0+2 from 3
+    >>> print(tf.Collective("allreduce", members=((0, 1, 2, 9), (4, 5, 6, 7))))
+    allreduce@{0-2,9}{4-7}
     """
 
     kind: str
@@ -77,6 +86,7 @@ class Collective:
     axes: tuple[int, ...] | None = None
     offsets: tuple[str, ...] = ()
     without: tuple[int, ...] = ()
+    members: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -90,6 +100,13 @@ class Collective:
                     for number in entries_of(numbers)
                 )
                 object.__setattr__(self, name, each)
+        groups = tuple(
+            tuple(parse_non_negative_int("Node of a group", node) for node in entries_of(group))
+            for group in entries_of(self.members)
+        )
+        object.__setattr__(self, "members", groups)
+        if groups and (self.axes is not None or self.without):
+            raise InputError("Groups of listed nodes have no axes and leave out no nodes")
         offsets = entries_of(self.offsets)
         each_text = tuple(require_type("Offsets", text, str, "a list of texts") for text in offsets)
         object.__setattr__(self, "offsets", each_text)
@@ -147,10 +164,11 @@ class Collective:
 
     @property
     def name(self) -> str:
-        """The name as a user writes it, e.g. ``allreduce@0+2`` or ``exchange[+0,-0]``."""
+        """The name as a user writes it: ``exchange[+0]``, ``allreduce@0+2``, ``gather@{0-3}``."""
         offsets = f"[{','.join(self.offsets)}]" if self.offsets else ""
         axes = "" if self.axes is None else f"@{'+'.join(map(str, self.axes))}"
-        return self.kind + offsets + axes
+        listed = "@" * bool(self.members) + "".join(f"{{{_node_list(m)}}}" for m in self.members)
+        return self.kind + offsets + axes + listed
 
     @property
     def in_one_group(self) -> Collective:
@@ -179,7 +197,8 @@ class Collective:
         Raises
         ------
         InputError
-            If the topology of a group has no such offset.
+            If the topology of a group has no such offset, or if an offset leads to different
+            positions in the groups that are listed.
 
         Examples
         --------
@@ -190,15 +209,30 @@ class Collective:
         >>> tf.parse_collective("halo").targets(tf.parse_topology("mesh:2x2")).tolist()
         [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
         """
-        group = self.groups(topology).group_topology
+        groups = self.groups(topology)
+        group = groups.group_topology
         offsets = self.in_one_group.offsets or group.port_names
         columns = [nodes_at_offset(offset, group) for offset in offsets]
-        return np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
+        targets = np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
+        return _targets_in_groups(groups, targets) if self.members else targets
 
     def groups(self, topology: Topology) -> Groups:
         """Return the groups of nodes of a topology, in each of which the collective runs."""
         require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
-        return Groups(topology, self.axes, self.without)
+        return Groups(topology, self.axes, self.without, self.members)
+
+    def check_supports_any_root(self, topology: Topology) -> None:
+        """Raise an `InputError` if a fabric cannot choose the root of this collective in each run.
+
+        Such a fabric runs the schedule for root 0 after a translation, which must map groups to
+        themselves.
+        """
+        check_supports_any_root(topology)
+        if self.members:
+            raise InputError(
+                "Root any needs one group of all nodes, or groups along axes; for groups of listed "
+                "nodes give the position of the root in its group, such as --root 0"
+            )
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
         """Return the blocks of this collective on a topology, with messages of `chunks` chunks."""
@@ -219,6 +253,8 @@ class Collective:
             entry["offsets"] = list(self.offsets)
         if self.without:
             entry["without"] = list(self.without)
+        if self.members:
+            entry["groups"] = [list(group) for group in self.members]
         return entry
 
     def __str__(self) -> str:
@@ -238,20 +274,54 @@ def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
     return f"{sign}{axes.index(int(axis))}"
 
 
+def _node_list(nodes: tuple[int, ...]) -> str:
+    """Return node numbers as text; three or more consecutive ones become a range, ``0-2``."""
+    runs: list[list[int]] = []
+    for node in nodes:
+        if runs and node == runs[-1][-1] + 1:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
+    return ",".join(texts)
+
+
+def _targets_in_groups(groups: Groups, targets: IntArray) -> IntArray:
+    """Return the receivers of an exchange or halo as positions in listed groups.
+
+    ``targets[node, k]`` is the node at offset k of each node. A node sends only to nodes of its own
+    group, so the result is `NO_NODE` where the offset leads out of the group. It has the shape
+    (positions, offsets), and must be the same in all groups.
+    """
+    at = np.maximum(targets, 0)
+    same = (groups.group_of_node[at] == groups.group_of_node[:, None]) & (targets >= 0)
+    found = np.where(same, groups.position_of_node[at], NO_NODE)[groups.members]
+    if (found != found[0]).any():
+        raise InputError(
+            "Offsets must lead to the same positions in each group; list the nodes of all groups "
+            "in the same order, or use modes of one fabric, joined by commas"
+        )
+    if (found[0] == NO_NODE).all():
+        raise InputError("Offsets must lead to a node of the same group, but all lead out of it")
+    first: IntArray = found[0]
+    return first
+
+
 @dataclass(frozen=True)
 class Blocks:
-    """The numbered blocks of a collective, with the same numbers in each group of nodes.
+    """The numbered blocks of a collective.
 
     A block is one chunk of one message. Origin and destination are *positions*: numbers of nodes
     within their group. The number of a block, for N nodes in a group, C chunks of a message, and D
     messages of an origin (`messages_per_origin`)::
 
-        (origin, chunk)               origin_index * C + chunk
-        (origin, destination, chunk)  (origin_index * D + destination) * C + chunk
+        (origin, chunk)               (origin_index * G + group) * C + chunk
+        (origin, destination, chunk)  ((origin_index * G + group) * D + destination) * C + chunk
 
     The origin index is the origin's position, or 0 if the root is the only origin. D is N, except
     in an exchange. There the *number of the offset* stands for the destination, since two offsets
-    may lead to the same node.
+    may lead to the same node. G is `numbered_groups`: the number of groups whose nodes a user
+    lists. Sub-tori all have the same block numbers, so there G is 1 and the group is 0.
 
     Examples
     --------
@@ -281,9 +351,28 @@ class Blocks:
         return self.collective.single_origin
 
     @property
-    def blocks_per_origin(self) -> int:
-        """Number of blocks of one origin: the chunks of all its messages."""
+    def numbered_groups(self) -> int:
+        """Number G of groups whose blocks have numbers of their own; 1 for groups of sub-tori."""
+        return max(1, len(self.groups.listed))
+
+    @property
+    def copies_per_block(self) -> int:
+        """Number of nodes at which each block number starts: one for each sub-torus, else 1."""
+        return self.groups.n_groups // self.numbered_groups
+
+    @property
+    def blocks_per_node(self) -> int:
+        """Number of blocks of one node: C times D, all its messages cut into chunks."""
         return self.chunks * self.messages_per_origin
+
+    @property
+    def blocks_per_origin(self) -> int:
+        """Number of blocks with the same origin position: C times D times G.
+
+        In a reduction it is the number of sums. Contributions to the same sum have equal block
+        numbers modulo this number.
+        """
+        return self.blocks_per_node * self.numbered_groups
 
     @cached_property
     def messages_per_origin(self) -> int:
@@ -339,20 +428,27 @@ class Blocks:
 
     @cached_property
     def n_blocks(self) -> int:
-        """Number of different blocks; each group of nodes has a copy of every block."""
+        """Number of different block numbers."""
         return self.blocks_per_origin * (1 if self.single_origin else self.group_size)
 
     def encode(
-        self, origin: IntLike, chunk: IntLike, destination: IntLike | None = None
+        self,
+        origin: IntLike,
+        chunk: IntLike,
+        destination: IntLike | None = None,
+        group: IntLike = 0,
     ) -> IntArray:
         """Return the numbers of blocks, given origin, chunk and destination, elementwise.
 
         `destination` is needed where each destination gets a message of its own. In an exchange it
-        is the number of the offset.
+        is the number of the offset. `group` is the number of a listed group; groups of sub-tori
+        have the same block numbers, so it is ignored there.
         """
         index: IntArray = np.asarray(origin)
         if self.single_origin:
             index = np.zeros_like(index)
+        if self.numbered_groups > 1:
+            index = index * self.numbered_groups + np.asarray(group)
         if self.collective.personal:
             index = index * self.messages_per_origin + np.asarray(destination)
         return index * self.chunks + chunk
@@ -362,6 +458,10 @@ class Blocks:
         if self.single_origin:
             return np.full_like(np.asarray(block), self.collective.root)
         return np.asarray(block) // self.blocks_per_origin
+
+    def group_of_block(self, block: IntLike) -> IntArray:
+        """Return the listed group to which each block belongs, elementwise; 0 for sub-tori."""
+        return np.asarray(block) // self.blocks_per_node % self.numbered_groups
 
     def destination(self, block: IntLike) -> IntArray:
         """Return the destination of each block, elementwise, if each block has only one.
@@ -384,15 +484,30 @@ class Blocks:
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies of `block` that exist before the collective.
 
-        There is one pair for each number in `block` and each group of nodes.
+        There is one pair for each number in `block` and each of its `copies_per_block`.
 
         Returns
         -------
-        nodes, blocks : ndarray of int, shape (groups * len(block),)
+        nodes, blocks : ndarray of int, shape (copies_per_block * len(block),)
             Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
         """
-        nodes = self.groups.members[:, self.precondition(block)]
-        return nodes.ravel(), np.tile(block, self.groups.n_groups)
+        return self._nodes_at(self.precondition(block), block), np.tile(
+            block, self.copies_per_block
+        )
+
+    def _nodes_at(self, position: IntArray, block: IntArray) -> IntArray:
+        """Return the node at a position in the group of each block, one copy after another.
+
+        A block of sub-tori has a copy in each of them.
+        """
+        members = self.groups.members
+        at = (
+            members[self.group_of_block(block), position]
+            if self.groups.listed
+            else members[:, position]
+        )
+        nodes: IntArray = at.ravel()
+        return nodes
 
     def postcondition(self, block: IntLike) -> IntArray:
         """Return the node that must hold each block at the end, elementwise.
@@ -428,12 +543,20 @@ class Blocks:
         if (position == EVERY_NODE).any():
             position = np.tile(np.arange(self.group_size), len(block))
             block = np.repeat(block, self.group_size)
-        return self.groups.members[:, position].ravel(), np.tile(block, self.groups.n_groups)
+        return self._nodes_at(position, block), np.tile(block, self.copies_per_block)
 
     def block_entry(self, block: int) -> tuple[int, ...]:
-        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk)."""
-        middle = (int(self.destination(block)),) if self.collective.personal else ()
-        return (int(self.origin(block)), *middle, int(self.chunk(block)))
+        """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk).
+
+        If several groups are listed, the number of the group comes last.
+        """
+        return tuple(int(column) for column in self.entry_columns(block))
+
+    def entry_columns(self, block: IntLike) -> list[IntArray]:
+        """Return the numbers of `block_entry` for many blocks, one array for each number."""
+        middle = [self.destination(block)] if self.collective.personal else []
+        last = [self.group_of_block(block)] if self.numbered_groups > 1 else []
+        return [self.origin(block), *middle, self.chunk(block), *last]
 
     def parse_entry(self, entry: object) -> int:
         """Return the number of a block that is written as in a schedule file.
@@ -442,32 +565,46 @@ class Blocks:
         ----------
         entry : object
             List of the numbers [origin, chunk], or [origin, destination, chunk] where each
-            destination gets a message of its own. Any other value is refused.
+            destination gets a message of its own; the number of the group comes last if several
+            are listed. Any other value is refused.
 
         Raises
         ------
         InputError
             If the collective has no such block.
         """
-        size = 3 if self.collective.personal else 2
+        names, limits = self.entry_limits
         if (
             not isinstance(entry, list | tuple)
-            or len(entry) != size
+            or len(entry) != len(names)
             or not all(type(x) is int and x >= 0 for x in entry)
         ):
-            form = "[origin, destination, chunk]" if size == 3 else "[origin, chunk]"
-            raise InputError(f"Block must be {form}, not {entry!r}")
-        origin, destination, chunk = entry[0], entry[1] if size == 3 else 0, entry[-1]
-        only_origin = self.collective.root if self.single_origin else None
-        goals = self.messages_per_origin if size == 3 else 1
-        if origin >= self.group_size or destination >= goals or chunk >= self.chunks:
+            raise InputError(f"Block must be [{', '.join(names)}], not {entry!r}")
+        given = dict(zip(names, entry, strict=True))
+        only_origin, origin = self.collective.root if self.single_origin else None, given["origin"]
+        if any(value >= limit for value, limit in zip(entry, limits, strict=True)):
             raise InputError(
                 f"Block must lie within {self.group_size} nodes and {self.chunks} chunks, not "
                 f"{entry!r}"
             )
         if only_origin is not None and origin != only_origin:
             raise InputError(f"Block must have the root {only_origin} as its origin, not {entry!r}")
-        return int(self.encode(origin, chunk, destination))
+        return int(self.encode(**given))
+
+    @property
+    def entry_limits(self) -> tuple[list[str], list[int]]:
+        """The names of the numbers in `block_entry`, and one more than the largest of each."""
+        limits = {
+            "origin": self.group_size,
+            "destination": self.messages_per_origin,
+            "chunk": self.chunks,
+            "group": self.numbered_groups,
+        }
+        if self.numbered_groups == 1:
+            del limits["group"]
+        if not self.collective.personal:
+            del limits["destination"]
+        return [*limits], [*limits.values()]
 
 
 @dataclass(frozen=True)
@@ -608,4 +745,5 @@ class MemoryLayout:
         position = self.blocks.groups.position_of_node[nodes]
         origin = self.blocks.origin_of_part(position, part)
         goal = part if self.blocks.collective.local else position
-        return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal))
+        group = np.maximum(self.blocks.groups.group_of_node[nodes], 0)
+        return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal, group))

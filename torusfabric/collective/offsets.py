@@ -76,12 +76,12 @@ def split_names(text: str) -> list[str]:
 
     Examples
     --------
-    >>> split_names("exchange[+0,(1,2)],allreduce!0:+0,9:-1,allgather")
-    ['exchange[+0,(1,2)]', 'allreduce!0:+0,9:-1', 'allgather']
+    >>> split_names("exchange[+0,(1,2)],allreduce@{0,5}!0:+0,9:-1,allgather")
+    ['exchange[+0,(1,2)]', 'allreduce@{0,5}!0:+0,9:-1', 'allgather']
     """
     names, depth = [""], 0
     for letter, following in zip(text, f"{text[1:]} ", strict=bool(text)):
-        depth += (letter in "[(") - (letter in "])")
+        depth += (letter in "[({") - (letter in "])}")
         if letter == "," and depth == 0 and not ("!" in names[-1] and following in digits):
             names.append("")
         else:

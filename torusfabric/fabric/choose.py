@@ -34,7 +34,6 @@ from ..toolchain.progress import progress_bar
 from ..toolchain.reading import split_file_names
 from ..topology import (
     Topology,
-    check_supports_any_root,
     equal_links_as_text,
     parse_topology,
     shared_network,
@@ -220,7 +219,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "--algorithm is for a single collective; of several, each names its own, for example "
             f"{first}:{spec.algorithm}"
         )
-    if spec.plan is None and "@" in spec.collective:
+    if spec.plan is None and any("@" in part and "{" not in part for part in parts):
         spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
     if spec.root is None:
         return [spec.replace(**{name: part}) for part in parts]
@@ -440,7 +439,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         **cast(PlanOptions, options),
     )
     if spec.root == "any":
-        check_supports_any_root(selection.topology)
+        selection.collective.check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
         operators = operators_of_spec(spec, selection.collective)

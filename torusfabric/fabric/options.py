@@ -238,7 +238,9 @@ def add_selection_arguments(
     kinds += (
         "follow the last two, as in exchange[+0,(1,2)]; @ and axes follow any that runs in all "
     )
-    kinds += "sub-tori spanned by these axes at once, as in allgather@1 or allreduce@0+2; an "
+    kinds += "sub-tori spanned by these axes at once, as in allgather@1 or allreduce@0+2; @ and "
+    kinds += "nodes in braces follow any that runs among these nodes, as in allgather@{0,1,5,9} or "
+    kinds += "allreduce@{0-7}{8-15}; an "
     kinds += "algorithm follows a colon, as in allgather:matching."
     if several:
         kinds += " Several in one fabric are separated by commas; the links that one does without "

@@ -197,6 +197,8 @@ def suitable_selections(
     for algorithm in all_ if selection.algorithm is None else (selection.algorithm,):
         if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
             continue
+        if collective.members and not algorithm.listed_groups:
+            continue
         of_this = replace(selection, algorithm=algorithm)
         given = {*asked.given(), *(["latency"] * selection.any_latency)}
         for variant in ({}, *_option_variants(of_this, flits, padded=padded)):

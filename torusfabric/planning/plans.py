@@ -30,13 +30,14 @@ MOST_ARCS = 2**14
 
 
 @public
-def plan(
+def plan(  # noqa: PLR0913 (one choice of a user each)
     topology: Topology | str,
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    groups: Sequence[Sequence[int]] | str = (),
     flits: int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
@@ -48,8 +49,8 @@ def plan(
     topology : Topology or str
         The network, such as ``Torus(8, 8)`` or ``"8x8"``.
     collective : Collective or str
-        The collective, such as ``"allgather"``, or ``"allgather@1"`` in all groups along axis 1 at
-        once.
+        The collective, such as ``"allgather"``; ``"allgather@1"`` in all groups along axis 1 at
+        once; or ``"allgather@{0,1,5,9}"`` among these nodes.
     algorithm : Algorithm or str, optional
         The algorithm that plans. By default the one with the fewest cycles for messages of `flits`
         flits; without `flits`, the best one for long messages.
@@ -58,6 +59,9 @@ def plan(
     axes : sequence of int, int or str, optional
         The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
         ``[0, 2]`` or ``"0+2"``.
+    groups : sequence of (sequence of int), or str, optional
+        The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
+        in braces. Several groups run at once and have equally many nodes. Other nodes relay.
     flits : int, optional
         Flits of a message.
     check : bool
@@ -98,7 +102,7 @@ def plan(
     'max-flow'
     """
     selection = make_selection(
-        topology, collective, algorithm=algorithm, root=root, axes=axes, **options
+        topology, collective, algorithm=algorithm, root=root, axes=axes, groups=groups, **options
     )
     number = None if flits is None else parse_non_negative_int("Flits", flits)
     schedule = plan_selection(selection, flits=number)

@@ -180,6 +180,7 @@ def make_selection(
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
+    groups: Sequence[Sequence[int]] | str = (),
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Read a user's choice, by values or by names, and return it as a `Selection`.
@@ -198,6 +199,8 @@ def make_selection(
     axes : sequence of int, int or str, optional
         The axes that span the groups of the collective, if its name has no axes. By default all
         nodes are one group.
+    groups : sequence of (sequence of int), or str, optional
+        The nodes of each group, if the name of the collective has none in braces.
     **options
         Further options, see `PlanOptions`.
 
@@ -224,9 +227,10 @@ def make_selection(
             f"Collective must be a name or a Collective, not {message_text(collective)}"
         )
     if isinstance(collective, Collective):
-        if root is not None or axes is not None:
+        if root is not None or axes is not None or len(groups):
             raise InputError(
-                "The collective has its own root and axes; leave the arguments root and axes out"
+                "The collective has its own root and groups; leave the arguments root, axes and "
+                "groups out"
             )
         kind, root = replace(collective, axes=None).name, collective.root
         axes = collective.axes
@@ -237,9 +241,9 @@ def make_selection(
                 f"{collective} names an algorithm already; leave the algorithm {algorithm} out"
             )
         algorithm = named.algorithm or algorithm
-    if axes is not None or "@" in str(kind):
+    if axes is not None or ("@" in str(kind) and "{" not in str(kind)):
         topology = equalize_axis_links(topology)
-    collective = parse_collective(str(kind), root=root, axes=axes, topology=topology)
+    collective = parse_collective(str(kind), root=root, axes=axes, groups=groups, topology=topology)
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find_algorithm(algorithm)
     operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()

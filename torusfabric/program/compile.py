@@ -38,7 +38,7 @@ from ..schedule import (
 )
 from ..toolchain.public import public
 from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, require_bool
-from ..topology import Faulty, check_supports_any_root, shared_network
+from ..topology import Faulty, shared_network
 from .fields import Order
 from .mode import Range
 from .moves import CompileRequest, Moves, make_program
@@ -288,7 +288,7 @@ def _compile_one(request: CompileRequest) -> Program:
     """
     schedule, collective = request.schedule, request.schedule.collective
     if request.any_root:
-        check_supports_any_root(schedule.topology)
+        collective.check_supports_any_root(schedule.topology)
         if collective.root:
             raise InputError(
                 f"Root any needs a schedule from node 0, not from node {collective.root}; plan it "

@@ -65,7 +65,7 @@ def port_addresses(
         of_part = np.full_like(of_part, root)
     mapped, groups = merged.receive_map if received else merged.send_map, merged.groups
     chosen = slice(None) if nodes is None else np.asarray(nodes)
-    memory, base = mapped.locate(groups.position_of_node[chosen, None], of_part, chunk)
+    memory, base = mapped.locate(groups.map_row_of_node[chosen, None], of_part, chunk)
     there = (base >= 0) & (groups.group_of_node[chosen, None] >= 0)
     return memory, np.where(there, base + program.within_blocks(form, memory, flit), -1)
 

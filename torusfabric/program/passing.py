@@ -51,13 +51,14 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     record.place_own_messages()
     #: Pairs of a node and a block that it must receive; None if all nodes receive all blocks.
     wanted: set[tuple[int, ...]] | None = None
-    if not blocks.collective.to_all:
+    if not blocks.collective.to_all or blocks.groups.listed:
         wanted = set(
             map(
                 tuple, np.stack(blocks.required_copies(np.arange(blocks.n_blocks)), axis=1).tolist()
             )
         )
-    own = [blocks.origin(transfers.listed.ids) == transfers.source for transfers in rounds]
+    origin = blocks.initial_copies(np.arange(blocks.n_blocks))[0]
+    own = [origin[transfers.listed.ids] == transfers.source for transfers in rounds]
     #: The out-ports by which each node sends blocks of its own; each has a reader.
     readers: dict[int, list[int]] = defaultdict(list)
     pairs = [

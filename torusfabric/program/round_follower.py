@@ -148,7 +148,8 @@ class RoundRecord:
     def place_own_messages(self) -> None:
         """Put the message of each node into its memory, block after block, before round 0."""
         blocks = self._schedule.blocks
-        for block, node in enumerate(blocks.origin(np.arange(blocks.n_blocks)).tolist()):
+        own = blocks.initial_copies(np.arange(blocks.n_blocks))
+        for node, block in np.stack(own, axis=1).tolist():
             self.held[node][block] = [Location(SEND_MEMORY, int(self.filled[node, SEND_MEMORY]))]
             self.filled[node, SEND_MEMORY] += 1
 

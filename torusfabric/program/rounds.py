@@ -93,7 +93,7 @@ def round_moves(request: CompileRequest) -> Moves:
     nodes = schedule.topology.nodes
     held = nodes * (schedule.blocks.blocks_per_origin if sums else schedule.blocks.n_blocks)
     if schedule.blocks.collective.personal and not sums:
-        held //= nodes
+        held //= schedule.blocks.group_size
     if held > MOST_FOLLOWED_BLOCKS:
         raise InputError(
             f"Nodes times blocks must be at most {MOST_FOLLOWED_BLOCKS} for hardware that works in "

@@ -16,6 +16,7 @@ Each sum has a *key*: the chunk, or the pair of destination and chunk for shares
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -76,13 +77,26 @@ class _SumFollower:
         self._single, self._results = single, results
         self._keys = schedule.blocks.blocks_per_origin
         self.record = RoundRecord(schedule, self._keys, results=results)
-        for held in self.record.held:
-            held.update({key: [Location(SEND_MEMORY, key)] for key in range(self._keys)})
-        self.record.filled[:, SEND_MEMORY] = self._keys
+        #: Number of contributions to each sum, by node and key.
+        self._count = np.zeros((self._topology.nodes, self._keys), int)
+        for slot, node, key in self._own_contributions():
+            self.record.held[node][key] = [Location(SEND_MEMORY, slot)]
+            self.record.filled[node, SEND_MEMORY] += 1
+            self._count[node, key] = 1
         #: Complete sums that are still to be stored as one word, by node.
         self._to_keep: dict[int, dict[int, None]] = {}
-        #: Number of contributions to each sum, by node and key.
-        self._count = np.ones((self._topology.nodes, self._keys), int)
+
+    def _own_contributions(self) -> Iterator[tuple[int, int, int]]:
+        """Yield (slot, node, key) for each contribution: its memory slot at its node, and its sum.
+
+        A node outside of listed groups has no contributions.
+        """
+        blocks = self._schedule.blocks
+        ids, size = np.arange(self._keys), blocks.blocks_per_node
+        for origin in range(blocks.group_size):
+            nodes, _ = blocks.initial_copies(ids + origin * self._keys)
+            for node, key in zip(nodes.tolist(), ids.tolist(), strict=True):
+                yield key % size, node, key
 
     def follow_round(self, transfers: Transfers) -> None:
         """Simulate one round: senders read and combine their sums, and receivers store them.
@@ -101,7 +115,7 @@ class _SumFollower:
         sums = np.array([key for message in payloads for key in message], int)
         source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
         carried = self._count[source, sums]
-        whole = carried == topology.nodes
+        whole = carried == self._schedule.blocks.group_size
         self._count[source[~whole], sums[~whole]] = 0
         np.add.at(self._count, (target, sums), carried)
         complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
@@ -113,7 +127,7 @@ class _SumFollower:
         select, ends = crossbar_settings(topology, transfers, entry)
         for (node, port, links), payload in zip(ends, payloads, strict=True):
             for key, location in record.store_message(node, port, port, links, payload):
-                held[node][key].append(location)
+                held[node].setdefault(key, []).append(location)
         record.end_round(select, ends, payloads)
 
     def _store_complete_sums(

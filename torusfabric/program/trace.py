@@ -161,9 +161,7 @@ def _trace_lines(program: Program, head: dict[str, Any]) -> Iterator[dict[str, A
     blocks = schedule.blocks
     for arrival in list_arrivals(program):
         ids = np.array(arrival.blocks, np.int64)
-        columns = [blocks.origin(ids), blocks.chunk(ids)]
-        if blocks.collective.personal:
-            columns.insert(1, blocks.destination(ids))
+        columns = blocks.entry_columns(ids)
         rows = np.stack([np.broadcast_to(column, ids.shape) for column in columns], axis=1)
         yield arrival._asdict() | {
             "port": names[arrival.port],

@@ -65,7 +65,7 @@ def _list_addresses(
     """
     chunks = program.layout.part_chunks
     part, chunk = divmod(np.arange(parts * chunks), chunks)
-    nodes = program.groups.position_of_node
+    nodes = program.groups.map_row_of_node
     memory, base = mapped.locate(nodes[:, None], part, chunk)
     rows = np.stack([memory - first, base], axis=-1)
     return [[entry if entry[1] >= 0 else None for entry in row] for row in rows.tolist()]

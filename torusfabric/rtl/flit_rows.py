@@ -149,7 +149,7 @@ def received_pitch(program: Program, form: int) -> int:
     `form` is the number of the form in the program.
     """
     of_form = program.forms[form]
-    stored = of_form.receive_map.memories_at(np.arange(of_form.groups.group_size))
+    stored = of_form.receive_map.memories_at(np.arange(of_form.groups.n_map_rows))
     pitches = {of_form.loop.pitch_of(k) for k in stored if not program.memories[k].own} or {1}
     assert len(pitches) == 1, "words of a form lie as far apart in all memories"
     return pitches.pop()
@@ -164,7 +164,7 @@ def _common_divisor(program: Program, form: int, pitch: int) -> int:
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective
-    positions = np.arange(of_form.groups.group_size)
+    positions = np.arange(of_form.groups.n_map_rows)
     by_root = of_form.any_root and collective.single_origin and collective.personal
     own = np.array([each.own for each in program.memories])
     divisor = part.block_flits if part.schedule.chunks > 1 else 0

@@ -164,7 +164,7 @@ class Schedule(ArrayFields, ABC):
 
         The number is M in a reduce-scatter, and M / N in an all-reduce, with M chunks and N nodes.
         """
-        return self.chunks if self.collective.personal else self.chunks // self.topology.nodes
+        return self.chunks if self.collective.personal else self.chunks // self.blocks.group_size
 
     @cached_property
     def layout(self) -> MemoryLayout:

@@ -61,7 +61,11 @@ def parse_schedule(data: Any) -> Rounds:
     check_rounds(len(data["rounds"]))
     topology = _parse_topology(data["topology"])
     entry = data["collective"]
-    optional = {"root": entry.get("root"), "axes": entry.get("axes")}
+    optional = {
+        "root": entry.get("root"),
+        "axes": entry.get("axes"),
+        "groups": entry.get("groups", ()),
+    }
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
     )
@@ -292,7 +296,8 @@ class _RoundParser:
         for origin 3 and chunk 0. All blocks are checked at once, with numpy. If one is invalid, a
         loop finds it and raises the error.
         """
-        size = 3 if blocks.collective.personal else 2
+        names, limit = blocks.entry_limits
+        size = len(names)
         given = list(chain.from_iterable(lists))
         every = np.array([block[0] == EVERY_ORIGIN for block in given], np.bool_)
         able = blocks.collective.reducing or not every.any()
@@ -305,13 +310,9 @@ class _RoundParser:
                 columns = np.array(entries, np.int64).reshape(-1, size)
             except OverflowError:
                 columns = np.array(entries, object).reshape(-1, size)
-            limit = np.array(
-                [blocks.group_size, *[blocks.messages_per_origin] * (size - 2), blocks.chunks]
-            )
-            origin, chunk = columns[:, 0], columns[:, -1]
-            rooted = not blocks.single_origin or (origin == blocks.collective.root).all()
-            if rooted and (columns < limit).all():
-                ids: Ints = blocks.encode(origin, chunk, columns[:, 1])
+            rooted = not blocks.single_origin or (columns[:, 0] == blocks.collective.root).all()
+            if rooted and (columns < np.array(limit)).all():
+                ids: Ints = blocks.encode(**dict(zip(names, columns.T, strict=True)))
                 return np.where(every, whole_sum_id(ids), ids)
         parsed = iter(entries)
         for transfer, payload in enumerate(lists):
@@ -346,7 +347,7 @@ def _is_well_formed(entries: Any) -> bool:
             return False
     lists = [e["blocks"] for e in entries if e.get("blocks", "all") != "all"]
     named = list(chain.from_iterable(lists))
-    if not {list}.issuperset(map(type, named)) or not {2, 3}.issuperset(map(len, named)):
+    if not {list}.issuperset(map(type, named)) or not {2, 3, 4}.issuperset(map(len, named)):
         return False
     origins = (block[0] for block in named if block[0] != EVERY_ORIGIN)
     others = chain.from_iterable(block[1:] for block in named)

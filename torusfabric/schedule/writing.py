@@ -123,9 +123,7 @@ def _payload_entries(blocks: Blocks, transfers: Transfers) -> list[dict[str, Any
     assert isinstance(payload, Listed), "blocks of groups are listed first"
     whole = payload.ids < 0  # whole sums, see `whole_sum_id`
     ids = np.where(whole, whole_sum_id(payload.ids), payload.ids)
-    columns = [blocks.origin(ids), blocks.chunk(ids)]
-    if blocks.collective.personal:
-        columns.insert(1, blocks.destination(ids))
+    columns = blocks.entry_columns(ids)
     names, cuts = np.stack(columns, axis=1).tolist(), np.asarray(payload.indptr).tolist()
     for place in np.flatnonzero(whole).tolist():
         names[place][0] = EVERY_ORIGIN

@@ -16,7 +16,7 @@ from .faulty import (
     without_faults,
 )
 from .graph import Graph
-from .groups import Groups, parse_axes
+from .groups import Groups, check_members, parse_axes
 from .latency import Latency
 from .registry import parse_topology, register_topology, topology_from_json
 from .subgraph import Mesh, Subgraph
@@ -26,7 +26,7 @@ from .twisted import TwistedTorus
 
 __all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cube", "Faulty",
            "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Subgraph", "Topology",
-           "Torus", "TwistedTorus", "equalize_axis_links", "equal_links_as_text",
+           "Torus", "TwistedTorus", "check_members", "equalize_axis_links", "equal_links_as_text",
            "require_cayley_graph", "extra_faults", "hops_from", "parse_axes", "parse_topology",
            "register_topology", "check_supports_any_root", "shared_network", "topology_from_json",
            "with_latency", "without_faults"]  # fmt: skip

@@ -1,4 +1,8 @@
-"""Groups of nodes in which a collective runs, and the position of each node in its group."""
+"""Groups of nodes in which a collective runs, and the position of each node in its group.
+
+Groups are sub-tori that axes span, or sets of nodes that a user lists. Sub-tori are alike, and no
+data leave a group. The data of listed groups may pass through any node of the network.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +19,19 @@ from .subgraph import Mesh
 from .topology import IntArray, IntLike, Topology, cached_array
 from .torus import Torus
 
-__all__ = ["Groups", "parse_axes"]
+__all__ = ["Groups", "check_members", "parse_axes"]
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of nodes in which a collective runs: one group of all nodes, or sub-tori.
+    """The groups of nodes in which a collective runs: all nodes, sub-tori, or listed nodes.
 
     The *position* of a node is its number in the torus of its group. That torus is row-major in the
     axes that span it, and every group is a translation of the group that contains node 0.
 
-    One group of all nodes may leave out nodes. The remaining nodes are renumbered in order, and a
-    node left out has position 0 and group -1.
+    One group of all nodes may leave out nodes. The remaining nodes are renumbered in order. In a
+    listed group, the position of a node is its place in the list. A node that is in no group has
+    position 0 and group -1.
 
     Parameters
     ----------
@@ -36,11 +41,15 @@ class Groups:
         The axes that span each group, ascending; None for one group of all nodes.
     without : tuple of int
         Node numbers that take no part; only allowed in one group of all nodes.
+    listed : tuple of (tuple of int)
+        The nodes of each group in the order of their positions, if a user lists them. Other nodes
+        may relay data of the groups.
 
     Raises
     ------
     InputError
-        If the axes are not one or more different axes of the topology.
+        If the axes are not one or more different axes of the topology, or if the listed groups do
+        not fit it (see `check_members`).
 
     Examples
     --------
@@ -54,30 +63,46 @@ class Groups:
     >>> int(columns.position_of_node[5]), int(columns.group_of_node[5]), int(
     ...     columns.node_in_same_group(5, 2))
     (1, 1, 9)
+
+    Two groups of listed nodes:
+
+    >>> pairs = Groups(Torus(3, 4), listed=((0, 5), (11, 7)))
+    >>> pairs.n_groups, pairs.group_size, pairs.group_topology, int(pairs.group_of_node[7])
+    (2, 2, <Torus 3x4>, 1)
     """
 
     topology: Topology
     axes: tuple[int, ...] | None = None
     without: tuple[int, ...] = ()
+    listed: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         parse_axes(self.topology, self.axes)
+        check_members(self.topology, self.listed)
         if self.axes is not None:
             object.__setattr__(self, "axes", tuple(sorted(self.axes)))
 
     @property
     def n_groups(self) -> int:
         """Number of groups of nodes in which the collective runs."""
+        if self.listed:
+            return len(self.listed)
         return (self.topology.nodes - len(self.without)) // self.group_size
 
     @property
     def group_size(self) -> int:
         """Number of nodes of a group."""
-        return self._unbroken_group.nodes
+        return len(self.listed[0]) if self.listed else self._unbroken_group.nodes
 
     @cached_property
     def group_topology(self) -> Topology:
-        """The topology of a group. A link is missing here if it is missing in any group."""
+        """The topology over which the data of a group may travel.
+
+        For sub-tori it is that of one group; a link is missing if it is missing in any group. For
+        listed groups it is the whole network.
+        """
+        if self.listed:
+            return self.topology
         torus = self._unbroken_group
         if self.axes is None:
             return torus
@@ -91,6 +116,8 @@ class Groups:
     @cached_array
     def members(self) -> IntArray:
         """The node at each position of each group, shape (n_groups, group_size)."""
+        if self.listed:
+            return np.array(self.listed)
         nodes = np.arange(self.topology.nodes)
         if self.axes is None:
             return np.delete(nodes, self.without)[None]
@@ -100,17 +127,36 @@ class Groups:
 
     @cached_array
     def position_of_node(self) -> IntArray:
-        """The position of each node in its group, shape (nodes,); 0 for a node left out."""
+        """The position of each node in its group, shape (nodes,); 0 for a node in no group."""
         position = np.zeros(self.topology.nodes, int)
         position[self.members] = np.arange(self.group_size)
         return position
 
     @cached_array
     def group_of_node(self) -> IntArray:
-        """The number of the group of each node, shape (nodes,); -1 for a node left out."""
+        """The number of the group of each node, shape (nodes,); -1 for a node in no group."""
         group = np.full(self.topology.nodes, -1)
         group[self.members] = np.arange(self.n_groups)[:, None]
         return group
+
+    @property
+    def map_row_of_node(self) -> IntArray:
+        """The row of each node in address maps, shape (nodes,): its position in its sub-torus.
+
+        Nodes of listed groups store blocks at different addresses, so each has a row of its own,
+        with the number of the node.
+        """
+        return np.arange(self.topology.nodes) if self.listed else self.position_of_node
+
+    @property
+    def node_of_map_row(self) -> IntArray:
+        """A node for each row of address maps, see `map_row_of_node`; shape (rows,)."""
+        return np.arange(self.topology.nodes) if self.listed else self.members[0]
+
+    @property
+    def n_map_rows(self) -> int:
+        """Number of rows of address maps, see `map_row_of_node`."""
+        return len(self.node_of_map_row)
 
     @cached_array
     def port_in_topology(self) -> IntArray:
@@ -228,3 +274,40 @@ def parse_axes(topology: Topology, axes: Sequence[int] | None) -> tuple[int, ...
             f"Axes must be some of the axes {known} of {topology}, each once, not {list(axes)}"
         )
     return None if len(chosen) == len(every) else chosen
+
+
+def check_members(topology: Topology, listed: Sequence[Sequence[int]]) -> None:
+    """Check that groups of listed nodes fit a topology.
+
+    Parameters
+    ----------
+    listed : sequence of (sequence of int)
+        The nodes of each group; empty if no groups are listed.
+
+    Raises
+    ------
+    InputError
+        If a node does not exist or is listed twice, if a group has fewer than two nodes, or if
+        groups have different numbers of nodes.
+
+    Examples
+    --------
+    >>> check_members(Torus(4), [[0, 1], [1, 2]])
+    Traceback (most recent call last):
+    torusfabric.errors.InputError: Node 1 is listed twice; a node is in one group at most
+    """
+    last, seen = topology.nodes - 1, set[int]()
+    for node in (node for group in listed for node in group):
+        if not 0 <= node <= last:
+            raise InputError(f"Nodes of groups must be from 0 to {last} on {topology}, not {node}")
+        if node in seen:
+            raise InputError(f"Node {node} is listed twice; a node is in one group at most")
+        seen.add(node)
+    sizes = sorted({len(group) for group in listed})
+    if sizes and sizes[0] < 2:
+        raise InputError(f"A group must have at least 2 nodes, not {sizes[0]}")
+    if len(sizes) > 1:
+        raise InputError(
+            f"Groups that run at once must have equally many nodes, not {sizes[0]} and "
+            f"{sizes[-1]}; join collectives of groups of other sizes by commas, as modes"
+        )

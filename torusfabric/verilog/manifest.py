@@ -215,6 +215,7 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
         "collective": collective.kind,
         "axes": list(axes),
         **({"without": list(collective.without)} if collective.without else {}),
+        **({"groups": [list(group) for group in collective.members]} if collective.members else {}),
         # A mode may leave out links that other modes use.
         **({} if own == fabric.program.topology else {"topology": own.to_entry()}),
         "root": collective.root if collective.rooted else None,

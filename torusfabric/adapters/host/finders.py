@@ -126,7 +126,7 @@ class HostLayout:
         words = words or max(self.send_words, self.recv_words)
         self.recv_base = 1 << (words - 1).bit_length()
         self.address_bits = address_width(2 * self.recv_base)
-        position = layout.blocks.groups.position_of_node
+        position = layout.blocks.groups.map_row_of_node
         self.nodes = len(position)
         self.positions = position if (position != np.arange(self.nodes)).any() else None
 
@@ -491,7 +491,7 @@ class MapFinder(Finder):
         #: First address of the upper half; 0 if there is none.
         self._half = merged.upper_half_address if received else 0
         self.by_root = self.part_is_root or bool(self._half)
-        nodes, chunks = part.groups.group_size, part.layout.part_chunks
+        nodes, chunks = part.groups.n_map_rows, part.layout.part_chunks
         #: Bits of the numbers of node, part, chunk and flit.
         self._bits = [*map(address_width, (nodes, max(nodes, parts), chunks, flits))]
         super().__init__(layout, parts, address_width(memories), self._cycles)

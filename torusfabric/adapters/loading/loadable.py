@@ -195,8 +195,8 @@ class LoadableForm:
         program = self.program
         groups, layout = program.form.groups, program.layout
         part, chunk = np.mgrid[: layout.recv_parts, : layout.part_chunks]
-        position = groups.position_of_node[:, None, None]
-        memory, first = program.form.receive_map.locate(position, part[None], chunk[None])
+        row = groups.map_row_of_node[:, None, None]
+        memory, first = program.form.receive_map.locate(row, part[None], chunk[None])
         return memory, np.where(groups.group_of_node[:, None, None] >= 0, first, IDLE)
 
     @property

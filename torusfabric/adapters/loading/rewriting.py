@@ -294,7 +294,7 @@ class _Rewriter:
         program, ports = self._program, self._ports
         layout = program.layout
         base = self._own_addresses()
-        received = self._received_locations()[program.form.groups.members[0]]
+        received = self._received_locations()[program.form.groups.node_of_map_row]
         shape = len(received), layout.recv_parts, layout.part_chunks
         memory, first = (received[..., k].reshape(shape) for k in (0, 1))
         return replace(
@@ -342,7 +342,7 @@ class _Rewriter:
         """
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
-        memory, base = mapped.locate(program.form.groups.position_of_node[node], *blocks)
+        memory, base = mapped.locate(program.form.groups.map_row_of_node[node], *blocks)
         return list(zip(memory.tolist(), base.tolist(), strict=True))
 
     def _sent_locations(self, node: int) -> dict[_Place, _Place]:

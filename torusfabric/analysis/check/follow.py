@@ -334,7 +334,7 @@ class BlockHoldings:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
         nodes, _ = blocks.initial_copies(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.groups.n_groups), nodes)
+        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies_per_block), nodes)
 
     def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
         """Return the indices k for which node ``node[k]`` lacks block ``ids[column[k]]``."""
@@ -347,7 +347,7 @@ class BlockHoldings:
 
         A block counts once for each node that holds it.
         """
-        start = self.blocks.groups.n_groups * len(self.ids)
+        start = self.blocks.copies_per_block * len(self.ids)
         return int(popcount(self.words).sum(dtype=np.int64)) - start
 
     def first_missing(self) -> tuple[int, int] | None:
@@ -357,7 +357,7 @@ class BlockHoldings:
         """
         node: IntArray
         ids: IntArray
-        if self.blocks.collective.to_all:
+        if self.blocks.collective.to_all and not self.blocks.groups.listed:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
             # Nodes outside of all groups need no block.
@@ -472,8 +472,25 @@ class SumWindow:
         self.where = np.arange((last - first) * self.nodes)
         self._onward = self.where.copy()
         count = np.zeros((last - first, self.nodes), np.int32)
-        count[:, self.groups.members.ravel()] = 1
+        if self.groups.listed:
+            mates = self._mates_of(np.arange(last - first))
+            np.put_along_axis(count, mates, 1, axis=1)
+        else:
+            count[:, self.groups.members.ravel()] = 1
         self.count = count.ravel()
+
+    def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
+        """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
+
+        The sums of a listed group have keys of their own. The sums of sub-tori have the same keys,
+        and `node` is a node of the sub-torus.
+        """
+        if self.groups.listed:
+            group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
+        else:
+            group = self.groups.group_of_node[node]
+        found: IntArray = self.groups.members[group]
+        return found
 
     def block_of_cell(self, cell: int) -> int:
         """Return the block number of a contribution, given its node and key as a cell number.
@@ -513,7 +530,7 @@ class SumWindow:
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
             first = arriving[np.argmax(total + carried[arriving] > self.full)]
             node = target[first] % self.nodes
-            cell = target[first] - node + self.groups.members[self.groups.group_of_node[node], 0]
+            cell = target[first] - node + self._mates_of(target[first] // self.nodes, node)[0]
             text = "sends {block}, which is counted twice"
             self.found.record_and_stop(
                 number, transfers, owner[first], self.block_of_cell(cell), text
@@ -551,7 +568,7 @@ class SumWindow:
         first = np.arange(self.last - self.first)[:, None] * self.nodes
         owners, lists = [], []
         for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
-            mates = self.groups.members[self.groups.group_of_node[node]]
+            mates = self._mates_of(np.arange(self.last - self.first), node)
             held = self.where[first + mates] == first + node
             held |= self.count[first + node] == self.full
             key, origin = np.nonzero(held & (wanted == group.T))
@@ -572,7 +589,8 @@ class SumWindow:
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
         cell = key * self.nodes + transfers.source[owner]
-        origin = self.groups.node_in_same_group(transfers.source[owner], position[mine])
+        mates = self._mates_of(key, transfers.source[owner])
+        origin = mates[np.arange(len(mates)), position[mine]]
         there = self.where[key * self.nodes + origin]
         lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
         if lacking.size:
@@ -600,19 +618,13 @@ class SumWindow:
 
     def check_end(self) -> None:
         """Record the first node that must hold a complete sum at the end and does not hold it."""
-        keys, members = np.arange(self.first, self.last), self.groups.members
-        required = self.schedule.blocks.postcondition(keys)
-        nodes = np.sort(members.ravel())
-        if required[0] < 0:
-            at, key = np.nonzero(self.full > self.count.reshape(-1, self.nodes)[:, nodes].T)
-            node = nodes[at]
-        else:
-            node, key = members[:, required].ravel(), np.tile(keys - self.first, len(members))
-            lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
-            lacking = lacking[np.argsort(node[lacking], kind="stable")]
-            node, key = node[lacking], key[lacking]
+        node, ids = self.schedule.blocks.required_copies(np.arange(self.first, self.last))
+        key = ids - self.first
+        lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
+        lacking = lacking[np.argsort(node[lacking], kind="stable")]
+        node, key = node[lacking], key[lacking]
         if len(node):
-            mates = key[0] * self.nodes + members[self.groups.group_of_node[node[0]]]
+            mates = key[0] * self.nodes + self._mates_of(key[0], node[0])
             missing = mates[self.where[mates] != key[0] * self.nodes + node[0]]
             self.found.record_missing(node[0], self.block_of_cell(missing[0]))
 

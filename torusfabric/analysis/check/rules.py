@@ -77,7 +77,8 @@ def inspect_schedule(schedule: Schedule) -> None:
         raise make_fault(schedule, None, f"Chunks must be positive, not {schedule.chunks}")
     root = schedule.collective.root
     if schedule.collective.rooted and (root is None or not 0 <= root < nodes):
-        what = "a node" if groups.n_groups == 1 else "a position in a group"
+        whole = groups.n_groups == 1 and not groups.listed
+        what = "a node" if whole else "a position in a group"
         raise make_fault(schedule, None, f"Root must be {what} from 0 to {nodes - 1}, not {root}")
 
 
@@ -176,6 +177,9 @@ def _payload_faults(
         case KeptSums(chunk=chunk, passed=passed):
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
+                yield np.ones(senders, bool), text
+            if collective.members:
+                text = "sends a sum that it keeps, which is no part of groups of listed nodes"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
                 raise make_fault(

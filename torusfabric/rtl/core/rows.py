@@ -350,9 +350,7 @@ class NodeKinds:
     def _find_received_memories(self, nodes: IntArray) -> frozenset[int]:
         """Return the memories in which at least one node in `nodes` receives words."""
         forms = self._program.forms
-        found = (
-            form.receive_map.memories_at(form.groups.position_of_node[nodes]) for form in forms
-        )
+        found = (form.receive_map.memories_at(form.groups.map_row_of_node[nodes]) for form in forms)
         return self.rows.port_read_memories(frozenset[int]().union(*found))
 
     @cached_property

@@ -107,6 +107,9 @@ def form_starts(mode: dict[str, Any]) -> list[int]:
 
 def groups_of_mode(mode: dict[str, Any]) -> list[list[int]]:
     """Return the nodes of each group of a mode, in the order of their positions."""
+    if "groups" in mode:
+        listed: list[list[int]] = mode["groups"]
+        return listed
     if "without" in mode:
         return [[node for node in range(MANIFEST["nodes"]) if node not in mode["without"]]]
     found: list[list[int]] = groups_of_axes(MANIFEST["topology"], MANIFEST["nodes"], mode["axes"])

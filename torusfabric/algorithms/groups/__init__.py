@@ -1,0 +1,1 @@
+"""Collectives among listed nodes of any network, whose data pass through any node."""
