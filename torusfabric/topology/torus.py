@@ -91,9 +91,14 @@ class Torus(EntryTopology, CayleyGraph):
         return self.sides
 
     def _coordinates_by_axis(self, nodes: IntLike) -> tuple[IntArray, ...]:
-        """Return the coordinates of nodes, an array for each axis."""
+        """Return the coordinates of nodes, an array for each axis.
+
+        The nodes are flattened first. Why: for an array of shape (n, 1) with n above 8192,
+        `numpy.unravel_index` returns wrong entries (seen in NumPy 2.4).
+        """
         try:
-            return np.unravel_index(nodes, self.sides)
+            flat = np.unravel_index(np.ravel(nodes), self.sides)
+            return tuple(each.reshape(np.shape(nodes))[()] for each in flat)
         except (TypeError, ValueError):
             raise InputError(
                 f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {message_text(nodes)}"

@@ -18,6 +18,7 @@ from ..toolchain.public import public_class
 from ..toolchain.values import entries_of
 from .cayley import CayleyGraph
 from .topology import EntryTopology, IntArray, IntLike, cached_array
+from .torus import Torus
 
 __all__ = ["TwistedTorus"]
 
@@ -131,7 +132,7 @@ class TwistedTorus(EntryTopology, CayleyGraph):
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         orders, columns = self._cyclic_groups
-        steps = np.stack(np.unravel_index(nodes, self.sides))
+        steps = Torus(self.sides).coordinates(nodes)
         parts = np.tensordot(columns.T, steps, 1)
         whole: IntArray = parts % np.reshape(orders, (-1, *[1] * (parts.ndim - 1)))
         return whole
