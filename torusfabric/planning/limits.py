@@ -7,6 +7,7 @@ work that would fit is never refused. Estimates of time are hints for the user a
 
 import logging
 from collections.abc import Callable
+from functools import cache
 
 from ..collective import Collective
 from ..errors import NotEnoughMemory
@@ -161,11 +162,17 @@ def log_long_plan(what: str, selection: Selection) -> None:
     selection : Selection
         The choice of the user; chunks or packets in its options make the schedule larger.
     """
-    nodes = selection.collective.groups(selection.topology).group_size
+    nodes = selection.collective.groups(selection.topology).group_topology.nodes
     chunks = selection.options.packets or selection.options.chunks or 1
     if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
         cut = f" and {chunks} chunks" if chunks > 1 else ""
-        LOGGER.info("%s, of %d nodes%s, may take minutes", what, nodes, cut)
+        _announce_once(f"{what}, of {nodes} nodes{cut}, may take minutes")
+
+
+@cache
+def _announce_once(text: str) -> None:
+    """Log a notice; each text is logged once, although many algorithms may plan a selection."""
+    LOGGER.info("%s", text)
 
 
 def require_hardware_memory(
