@@ -295,7 +295,8 @@ class Algorithm:
     ) -> Sequence[Mapping[str, Any]]:
         """Return the sets of options that the algorithm proposes, such as ``[{"trees": 1}]``.
 
-        The result is empty if the function is of another package and fails.
+        The field `variants` of the algorithm, a function, gives them. The result is empty if this
+        function comes from another package and fails.
 
         Parameters
         ----------
@@ -307,7 +308,8 @@ class Algorithm:
     def most_flit_chunks(self, topology: Topology, collective: Collective) -> int:
         """Return the longest message, in flits, for which a chunk for each flit is tried.
 
-        The result is 0 if the function is of another package and fails.
+        The field `flit_chunks` of the algorithm, a function, gives the value. It is 0 if this
+        function comes from another package and fails.
 
         Parameters
         ----------
@@ -406,7 +408,8 @@ def all_ports_reason(options: Options, *counts: int) -> str | None:
     options : Options
         The options of the selection.
     *counts : int
-        Numbers of ports that count as all; the message names the last one.
+        Numbers of ports with which the algorithm can work, such as 3 and 6; the message names the
+        last one, which is all ports of a node.
     """
     if options.ports in (None, *counts):
         return None
@@ -442,11 +445,11 @@ def single_chunk_reason(options: Options) -> str | None:
 def chunk_multiple_reason(
     topology: Topology, collective: Collective, options: Options
 ) -> str | None:
-    """Return the need for equally many chunks for each node, if an all-reduce does not have them.
+    """Return a need such as "--chunks divisible by the number of nodes, 16", or None if it is met.
 
     A store-and-forward all-reduce is a reduce-scatter followed by an all-gather, in which each node
-    completes an equal part of the sum. The result is None if the number fits, and for any other
-    collective.
+    completes an equal part of the sum. So each node needs equally many chunks. The result is None
+    for any other collective.
 
     Parameters
     ----------

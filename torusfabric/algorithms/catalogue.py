@@ -69,8 +69,10 @@ class Catalogue:
     Parameters
     ----------
     group : str, optional
-        A group of entry points, by which other packages name algorithms. These are registered when
-        an iteration has yielded all algorithms known so far, or when the length is asked for.
+        A group of entry points, by which other packages name algorithms. Their algorithms are
+        registered late: when an iteration has yielded all algorithms known so far, or when the
+        length is asked for. Why: the import of other packages takes time, and most searches end
+        before.
     """
 
     def __init__(self, algorithms: Iterable[Algorithm] = (), *, group: str | None = None) -> None:

@@ -184,8 +184,9 @@ def exchange_time(topology: Topology) -> Fraction:
 def symmetric_exchange_time(topology: CayleyGraph) -> Fraction:
     """Return a number of message times that every all-to-all needs, as `exchange_time` does.
 
-    The topology must look the same from every node. All arcs of a port can then have the same
-    length, so that the linear program is small.
+    The topology must look the same from every node. The bound follows from lengths that are given
+    to arcs, and a linear program finds the best lengths. On such a topology all arcs of a port can
+    have the same length, so that the linear program is small.
 
     Examples
     --------

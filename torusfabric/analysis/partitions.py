@@ -96,8 +96,8 @@ def _best_partition(links: np.ndarray, price: Fraction) -> np.ndarray:
     the number of links between nodes a and b.
 
     Greedy algorithm (Barahona, 1992): nodes are added one after another. A minimum cut finds the
-    set with earlier nodes that limits the value of the new node the most. This set is tight, so it
-    becomes a part, merged with the parts that it overlaps.
+    set of the new node and some earlier nodes that limits the value of the new node the most. This
+    set becomes a part, merged with the parts that it overlaps.
     """
     nodes, unit = len(links), price.denominator
     given, part = np.zeros(nodes, np.int64), np.arange(nodes)

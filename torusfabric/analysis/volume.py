@@ -314,9 +314,9 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
 def _local_exchange_time(topology: Topology, collective: Collective) -> Fraction:
     """Return `least_time` for an exchange or halo on a network whose nodes are not alike.
 
-    For each node it has the messages that the node must receive (in an exchange, also send),
-    divided by its links; the largest quotient counts. In an exchange, the result is at least the
-    bound on the load of the busiest arc.
+    The number of messages that a node must receive (in an exchange, also that it must send) is
+    divided by its number of links. The result is the largest quotient of all nodes. In an exchange,
+    the result is at least the bound on the load of the busiest arc.
     """
     origin, target = _local_pairs(topology, collective)
     leave, enter = topology.linked.sum(axis=1), topology.backwards.linked.sum(axis=1)

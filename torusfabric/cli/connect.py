@@ -259,9 +259,11 @@ def _read_report(folder: Path) -> dict[str, Any] | None:
 
 
 def _fabric_by_digest(access: "BusAccess") -> "Fabric | Sequence[Any]":
-    """Return the fabric of the build that has the digest of the fabric on a board.
+    """Return the fabric on a board, found among the builds in the folder `BUILDS` by its digest.
 
-    `access` reaches the bus of that fabric through the serial line.
+    The digest is read from the board, and compared with the report of each build. `access` reaches
+    the bus of the fabric through the serial line. An `InputError` is raised if no build has this
+    digest. If the fabric is one of several that run together, all of them are returned.
     """
     from ..fpga.bridge.board import read_digest
 

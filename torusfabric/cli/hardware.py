@@ -173,8 +173,8 @@ def run_verilog(arguments: Namespace) -> None:
 def run_synth(arguments: Namespace) -> None:
     """Run ``synth``: synthesize a fabric, and report its costs.
 
-    For a fabric of several modes or forms, each is also synthesized alone. For a fabric of any
-    root, its memories are compared with those of a fabric for root 0.
+    For a fabric of several modes or forms, each is also synthesized alone. If each run chooses the
+    root, the memories are compared with those of a fabric with the fixed root 0.
     """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
@@ -247,8 +247,9 @@ def run_synth(arguments: Namespace) -> None:
 
 
 def _print_mode_cost(found: dict[str, Any]) -> None:
-    """Print a row for each mode alone, a row for all, and its ratio to the most expensive mode.
+    """Print a table of costs: each mode alone, all modes together, and how much more all take.
 
+    The last row has the costs of all modes together, divided by the largest cost of a mode alone.
     `found` is the result of `cost_by_mode`: the costs of each mode, and of all modes together.
     """
     together, ratios = found["together"], found["ratios"]

@@ -73,7 +73,11 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message[:1].upper()}{message[1:]} (see {self.prog} --help{topic})")
 
     def help_topic(self, option: str) -> str:
-        """Return the word to append to ``--help`` to see an option; this parser needs none."""
+        """Return the word to append to ``--help`` to see an option.
+
+        It is empty here, because plain ``--help`` of this parser shows all options. `CommandParser`
+        has groups of options.
+        """
         return ""
 
     def _print_message(self, message: str, file: object = None) -> None:

@@ -145,6 +145,6 @@ class System:
     def facts_text(self) -> dict[str, Any]:
         """Return the properties of `facts`, with values written for a report that people read.
 
-        By default the values are those of `facts`.
+        By default the result of `facts` is returned unchanged.
         """
         return self.facts()

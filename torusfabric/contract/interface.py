@@ -1,6 +1,6 @@
 """Declaration of the outermost ports of a fabric, made by the adapter in front of the core.
 
-The code that writes manifest, files and bench, the prover and the simulators read it.
+Its readers are the prover, the simulators, and the code that writes manifest, files and bench.
 """
 
 from __future__ import annotations

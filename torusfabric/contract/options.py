@@ -5,8 +5,8 @@ stands for the value in the help. Indented lines continue an explanation. An opt
 metavar is a flag, or takes one of several choices. The *attribute* of an option is the last of its
 names as a keyword of Python: ``link_latency`` for ``--link-latency``.
 
-An explanation that begins with ``with --other:`` makes the option depend on ``--other``: given
-alone it is refused. ``with --other A or B:`` demands one of the values A and B for ``--other``.
+An explanation that begins with ``with --other:`` makes the option depend on ``--other``: without
+that option it is refused. ``with --other A or B:`` demands that ``--other`` has the value A or B.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def options_of(*texts: str, **settings: Any) -> dict[str, Option]:
 def add_options(parser: argparse._ActionsContainer, *texts: str, **settings: Any) -> None:
     r"""Add to a parser the options that some texts declare.
 
-    `texts` and `settings` are those of `options_of`.
+    `texts` declares the options, and `settings` gives their readers and defaults, as for
+    `options_of`.
 
     Examples
     --------

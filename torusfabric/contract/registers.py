@@ -88,7 +88,11 @@ class Register:
 
     @classmethod
     def from_port(cls, name: str, offset: int, access: Access, meaning: str) -> Register:
-        """Return a register whose single field shows or drives the port of the same name."""
+        """Return a register with a single field, which shows or drives the port of the same name.
+
+        `offset` is its byte address, `access` says if the bus may read or write it, and `meaning`
+        is its purpose on one line.
+        """
         return cls(name, offset, access, meaning, (Field("value", 0, 0, meaning, name),))
 
 

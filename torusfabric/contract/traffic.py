@@ -1,6 +1,6 @@
 """The interface through which simulators drive the ports of nodes.
 
-There are two simulators: that of Amaranth, and a compiled model of the Verilog. Both drive a host
+There are two simulators: Amaranth's own, and a compiled model of the Verilog. Both drive a host
 port by themselves. Ports of nodes, such as AXI4-Streams, belong to an adapter. The adapter
 therefore has a *driver* for each simulator: code that sends and receives words at these ports.
 """
@@ -42,7 +42,8 @@ class Traffic(ABC):
         Parameters
         ----------
         session : Session
-            A session of the library that was built from `Interface.kernel`.
+            The running model, compiled with a C++ file of the adapter that drives the ports (named
+            by `Interface.kernel`).
         progress : function of (done, total), optional
             Called now and then with the number of words done and in all.
         """

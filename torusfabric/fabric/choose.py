@@ -138,8 +138,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     spec : FabricSpec
         The user's choices, with one or several collectives or files.
     purpose : PlanPurpose
-        The use of the schedules, by which open choices are decided. With several modes each run
-        chooses its message length, also if ``purpose.any_length`` is False.
+        The use of the schedules, by which open choices are decided. With several modes,
+        ``purpose.any_length`` counts as True: each run chooses its message length.
 
     Returns
     -------
@@ -463,10 +463,10 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
 
 
 def _check_open_root(collective: Collective) -> None:
-    """Check that each run may choose the root: the collective has a root, which is node 0 here.
+    """Check that a collective allows each run to choose its root; otherwise raise `InputError`.
 
-    Schedules for other roots are translations of the schedule for root 0. Otherwise raise
-    `InputError`.
+    The collective must have a root, such as a broadcast, and its schedule must be planned for root
+    0: schedules for all other roots are translations of that one.
     """
     if not collective.rooted:
         raise InputError(

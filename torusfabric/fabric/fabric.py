@@ -3,8 +3,8 @@
 
 The *front* of a fabric is the object that builds the ports around the core; see
 `torusfabric.rtl.front`. This module only selects the front for `top`, `bus` and `tables`. The base
-class `torusfabric.rtl.fabric.Fabric` holds the netlist and all that engines, Verilog and proofs
-read.
+class `torusfabric.rtl.fabric.Fabric` holds the netlist and all that simulators, proofs and the
+emitter of Verilog read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Fabric(rtl.Fabric):
 
     A fabric can be a submodule of a design, be simulated in a testbench, and be converted to
     Verilog. All registers are in the domain ``sync``, except where `clocks` gives nodes clocks of
-    their own. Simulation engines and the Verilog emitter read the same structure from `netlist`.
+    their own. Simulators and the Verilog emitter read the same structure from `netlist`.
 
     Parameters
     ----------

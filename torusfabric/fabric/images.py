@@ -218,7 +218,7 @@ def repair(
     broken_links : sequence of str
         Broken links, each ``NODE:PORT`` as for `torusfabric.plan`.
     engine : str
-        Simulation engine, as for `torusfabric.simulate`.
+        Name of the simulator, as for `torusfabric.simulate`.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def self_check(
     made : Image
         The image to load.
     engine : {"auto", "amaranth", "compiled"}
-        Engine of the simulation.
+        Name of the simulator; "auto" chooses one.
     broken_links : sequence of str
         Links that are cut in the simulation, such as ``0:+1``.
     """

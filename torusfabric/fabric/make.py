@@ -96,9 +96,10 @@ class BuiltFabric(NamedTuple):
 def _mode_word(one: ModeChoice, network: Topology) -> str:
     """Return the word that selects a mode on a command line, such as ``alltoall:necklace!0:+1``.
 
-    It has the collective of `one`, its algorithm, and those of its broken links that are intact in
-    `network`, the topology of the whole fabric. If the algorithm was selected together with
-    options, the word leaves it out, because options on a command line hold for all modes.
+    It has the collective of the mode `one`, its algorithm, and the faults of the mode alone: those
+    that `network`, the topology of the whole fabric, does not have. If the algorithm was selected
+    together with options, the word leaves it out, because options on a command line hold for all
+    modes.
     """
     again, asked = one.selection, one.asked
     assert again is not None
@@ -133,7 +134,7 @@ def make_with_adapter(spec: FabricSpec, adapter: Adapter) -> BuiltFabric:
     made: list[BuiltFabric] = []
 
     def make_with(**changes: object) -> Any:
-        """Make a fabric, with `changes` in place of some choices, and append it to `made`."""
+        """Make a fabric, with `changes` in place of some choices; append it to the list `made`."""
         made.append(make_fabric(spec.replace(**changes)))
         return made[-1].fabric
 

@@ -347,7 +347,10 @@ def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:
 
 
 def add_run_options(group: Any) -> None:
-    """Add options for a simulation of streams to `group`: how often ports stall, and faults."""
+    """Add the options of a simulation of streams to `group`: ``--stall`` and ``--faults``.
+
+    They are two probabilities: that a stream pauses in a cycle, and that a packet is faulty.
+    """
     add_options(group, streams.RUNS, **SETTINGS)
 
 

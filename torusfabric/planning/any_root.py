@@ -43,8 +43,8 @@ def plan_any_root(
     another root, a node at some offset from the root does the actions of the node at this offset
     from node 0. A *masked* schedule is that of a collective that serves every root at once, such as
     an all-to-all for a scatter; blocks of other roots are ignored. The result is the schedule with
-    fewer cycles; among equals, the one with fewer LUTs by estimate. An algorithm in the selection
-    plans both, or the one that it supports.
+    fewer cycles; among equals, the one with fewer LUTs by estimate. If the selection names an
+    algorithm, this algorithm plans both schedules, or the only one of them that it supports.
 
     Parameters
     ----------

@@ -144,11 +144,12 @@ def _option_variants(
 ) -> Sequence[Mapping[str, Any]]:
     """Return the variants of a selection's algorithm: sets of options that the algorithm proposes.
 
-    Examples are ``{"trees": 1}`` and ``{"chunks": 4}``. If `flits` is small enough for the
-    algorithm, variants with up to `flits` chunks are replaced by ``{"chunks": flits}``, so that a
-    chunk is one flit. With `padded`, further variants have more chunks than flits, up to the most
-    that the algorithm accepts, and the message is padded. ``flits=0`` means messages of any length;
-    then nothing is replaced.
+    Examples are ``{"trees": 1}`` and ``{"chunks": 4}``. For short messages, some algorithms are
+    best with chunks of one flit. If `flits` is at most their limit (`Algorithm.most_flit_chunks`),
+    all variants with up to `flits` chunks are therefore replaced by ``{"chunks": flits}``. With
+    `padded`, there are further variants with more chunks than flits, up to the limit; the message
+    is then padded to one flit a chunk. With ``flits=0``, for messages of any length, nothing is
+    replaced.
     """
     topology, collective = selection.topology, selection.collective
     if collective.axes is not None:
@@ -239,9 +240,10 @@ def _suitable_variants(
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
     """Choose the algorithm for long messages, by the message times of its schedule.
 
-    The choice is the first suitable algorithm of the catalogue whose message times exceed the lower
-    bound of all schedules by at most a tolerance (10 % or 3 %, see `_time_tolerance`). If no
-    algorithm is within the tolerance, the choice is the one with the fewest message times.
+    The choice is the first suitable algorithm of the catalogue (the list of all algorithms, in
+    order of preference) whose message times exceed the lower bound of all schedules by at most a
+    tolerance (10 % or 3 %, see `_time_tolerance`). If no algorithm is within the tolerance, the
+    choice is the one with the fewest message times.
 
     Parameters
     ----------
@@ -365,7 +367,7 @@ def choose_by_cycles(
     Each suitable algorithm is planned and compiled for messages of `flits` flits. Among the
     schedules that take at most 3 % more cycles than the quickest, the choice has the fewest LUTs by
     estimate. A schedule is left out if another one of these takes fewer cycles even for messages of
-    one more flit.
+    one more flit, because it would then be quicker to pad the message by a flit.
 
     Parameters
     ----------
@@ -543,10 +545,10 @@ def _least_padded_cycles(candidate: Selection, flits: int) -> Fraction:
 def _least_chunks(candidate: Selection, asked: Options) -> int:
     """Return a lower bound on the number of chunks that a candidate will use, before it is planned.
 
-    It is the number of chunks in the options of `candidate`. If the options are those of the user
-    (`asked`) and the nodes of the network differ, it is the largest number that the algorithm
-    proposes, because the algorithm then chooses at least so many. If the user gave ``chunks``, it
-    is 0.
+    If the options of `candidate` have a number of chunks, the result is this number. If they are
+    just those of the user (`asked`), the algorithm chooses. On networks that do not look the same
+    from every node, it then chooses at least the largest number that it proposes as a variant, so
+    this is the result. If the user gave ``chunks``, the result is 0.
     """
     if asked.chunks is not None:
         return 0
@@ -672,7 +674,7 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
 
 
 def _comparison_row(tried: _CompiledCandidate, flits: int) -> Candidate:
-    """Return the row of `compare` for a compiled candidate, with messages of `flits` flits."""
+    """Return the row of `compare` for `tried`, a compiled candidate, at a length of `flits`."""
     selection, schedule = tried.selection, tried.program.schedule
     return Candidate(
         algorithm=selection.resolve_algorithm().name,

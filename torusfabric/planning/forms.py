@@ -232,7 +232,8 @@ class ExchangeRate(NamedTuple):
         Parameters
         ----------
         cycles : float
-            Cycles relative to the fewest cycles of any form, in the mean over all lengths.
+            Relative cycles of the set: the mean, over all message lengths, of the cycles of its
+            quickest form divided by those of the quickest of all forms.
         luts : int
             LUTs of a node with these forms.
         """
@@ -256,8 +257,9 @@ def choose_forms_greedily(
     Parameters
     ----------
     mean_cycles : function of (sequence of int) -> float
-        Function from the numbers of a set of forms to its cycles, in the mean over all lengths. At
-        each length, the quickest form of the set is divided by the quickest of all forms.
+        Function from the numbers of a set of forms to the relative cycles of the set. At each
+        message length, the cycles of the quickest form in the set are divided by those of the
+        quickest of all forms; the relative cycles are the mean of these ratios.
     luts : function of (sequence of int) -> int
         Function from the numbers of a set of forms to the LUTs of a node with these forms.
     count : int
@@ -351,10 +353,10 @@ class _FormChooser:
         return times
 
     def _mean_cycles(self, forms: Sequence[int]) -> float:
-        """Return the relative cycles of a set of forms, in the mean over all message lengths.
+        """Return the relative cycles of the forms with the numbers in `forms`; 1.0 is the best.
 
-        At each length, the quickest of the forms numbered in `forms` is divided by the quickest of
-        all forms. So 1.0 is the best possible value.
+        At each message length, the cycles of the quickest of these forms are divided by those of
+        the quickest of all forms. The result is the mean of these ratios.
         """
         return float((self._fewest_cycles(forms) / self._fewest) @ self._weights)
 
@@ -425,7 +427,8 @@ class _FormChooser:
     def _saving_text(self, forms: Sequence[int], form: int) -> str:
         """Return the effect of adding a form, such as "3.0% of the cycles for 20% more LUTs".
 
-        The forms numbered in `forms` are compared with and without the form number `form`.
+        `form` is the number of this form. The forms with the numbers in `forms` are compared with
+        and without it.
         """
         before, after = self._mean_cycles(forms), self._mean_cycles([*forms, form])
         more = self._estimated_luts([*forms, form]) / self._estimated_luts(forms) - 1

@@ -27,7 +27,8 @@ LATENCIES = (1, 2, 3, 4)
 def schedule_of_selection(selection: Selection) -> Schedule:
     """Return the schedule of a selection that has an algorithm and a latency.
 
-    The schedule is `selection.planned` if that is set, else it is planned now.
+    The latency is the number of steps from the arrival of a word at a node to its departure. The
+    schedule is `selection.planned` if that is set, else it is planned now.
 
     Raises
     ------

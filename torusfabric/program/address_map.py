@@ -3,8 +3,8 @@
 Flit f of a block has the address ``base + f * pitch``. The *base* is the address of its first flit,
 and the *pitch* the distance between its flits, a constant of each memory. Memory and base follow
 from the node, the *part* and the chunk. The part is the number of the node that the block belongs
-to: its origin, its destination, or the node whose share of a sum it is. It is 0 if all blocks have
-the same. Nodes and parts are given by their positions in their group.
+to: its origin, its destination, or the node whose share of a sum it is. It is 0 if the part is the
+same for all blocks. Nodes and parts are given by their positions in their group.
 
 A map is a table with three axes::
 
@@ -14,8 +14,8 @@ The *key* is the part itself, or a difference between numbers of the node and of
 the offset of one from the other, or their distance along a cycle. An axis that does not matter has
 length 1, so a map is as small as the symmetry of the program allows.
 
-Blocks can lie in different ways, for instance on several cycles. A map then has a second map for
-the blocks that its own table lacks.
+One table may not be enough, for instance if blocks arrive along several cycles, each with keys of
+its own. A map then has a second map for the blocks that its own table lacks.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ class AddressMap:
             Memory and address of the block at each offset; the address is -1 if the node never
             holds the block.
         topology : Topology
-            Topology of a group; a Cayley graph if the axis has several offsets.
+            Network of the nodes that exchange the blocks: all nodes, or one group. If the axis of
+            offsets is longer than 1, it must be a Cayley graph, in which offsets are defined.
         ahead : bool
             True for the offset of the part from the node, False for the offset of the node from the
             part.
@@ -206,7 +207,7 @@ class AddressMap:
         memory, base : ndarray of int, shape (nodes, parts, chunks)
             Memory and base of each block.
         topology : Topology
-            Topology of a group.
+            Network of the nodes that exchange the blocks: all nodes, or one group.
         variant_of : ndarray of int, shape (nodes,)
             Variant of each node.
         """
@@ -303,8 +304,9 @@ def _table_entries(table: IntArray, *index: IntArray) -> IntArray:
 def direction_free_positions(positions: IntArray, length: int) -> tuple[IntArray, int]:
     """Return the distance of each node from node 0 along a cycle in a fixed direction.
 
-    The same direction is chosen if `positions` count the nodes the other way round. Why: blocks
-    that go around a cycle in opposite directions can then be found by equal numbers.
+    The direction does not depend on the one in which `positions` count: positions along the
+    reversed cycle give equal distances. Why: blocks that go around a cycle in opposite directions
+    can then be found by equal numbers.
 
     Parameters
     ----------

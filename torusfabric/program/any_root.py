@@ -1,8 +1,9 @@
 """Plans of rounds for a root that each run chooses.
 
 The topologies are Cayley graphs, so the plan for node 0 serves any root: a node acts as the plan
-says for the node at its offset from the root. A node can thus be at any offset, so at every node a
-memory has the depth that it has at the node of the plan where it is deepest.
+says for the node at its offset from the root. From run to run, a node acts like different nodes of
+the plan. Each memory is therefore equally deep at all nodes: as deep as at the node of the plan
+that needs the most.
 
 Messages are written before the root is known. A node therefore stores its message as if it were the
 root: block by block, by the offset of each destination from the node. The root stores received
@@ -69,9 +70,9 @@ def separate_send_memories(plan: RoundPlan) -> tuple[RoundPlan, IntArray, IntArr
     """Return the plan with a memory of its own for each reader of the message to send.
 
     A *reader* reads blocks from memory for the router. A memory holds the blocks that its reader
-    reads, in the order in which they are read. Blocks that nobody reads are in the first memory.
-    Why: its reader mostly reads other memories as well, so it also serves the reads of the host. If
-    some block is read twice, all blocks stay in one memory instead.
+    reads, in the order in which they are read. Blocks that no reader sends, such as the block of
+    the root for itself, are in the first memory. If some block is read twice, all blocks stay in
+    one memory instead.
 
     Returns
     -------

@@ -48,17 +48,18 @@ __all__ = ["block_moves"]
 def block_moves(request: CompileRequest) -> Moves:
     """Return the moves of blocks in a pattern: the actions of all nodes, row by row.
 
-    In the first row nodes send chunks of their own messages; in each later row every out-port
-    forwards the words of its in-port. If all links take one cycle, rows are executed flit by flit,
-    and all nodes forward words as they arrive. On longer links all flits of a block go in each row,
-    which takes the cycles of the longest link or of the flits, whichever is more. In the next row a
-    word is taken from wherever it is then: its in-port, the register behind the in-port, or its
-    memory. A node has a memory for each in-port, and one for each chunk of its own message.
+    In the first row nodes send chunks of their own messages. In each later row, every out-port
+    forwards the words that arrived at its in-port in the row before. If all links take one cycle, a
+    row moves one flit, so that words are forwarded as they arrive. On longer links a row moves all
+    flits of a block, and takes at least the cycles of the longest link. When a word is forwarded,
+    it is at its in-port, in the register behind the in-port, or in a memory. A node has a memory
+    for each in-port, and one for each chunk of its own message.
 
     Parameters
     ----------
     request : CompileRequest
-        A `Pattern` that does not stream, with the properties that its program must have.
+        The schedule, a `Pattern` whose property `streams` is False (others are for `tree_plan`),
+        and the properties that its program must have.
     """
     pattern = request.schedule
     assert isinstance(pattern, Pattern)
@@ -133,12 +134,12 @@ def _receive_map(pattern: Pattern, own: int, apart: int) -> AddressMap:
 
 
 def _receive_maps(pattern: Pattern, own: int, apart: int) -> Iterator[AddressMap]:
-    """Yield tables of addresses, each for the blocks of one chunk that arrive along one flow.
+    """Yield tables of addresses, each for the received blocks of one chunk and one flow.
 
     A *flow* is a cycle or chain of arcs along which all words of an in-port come. The step in which
     a block arrives is a difference of two positions on the flow: that of the arc into the receiver,
-    and that of the arc into which the origin sends the chunk. If the arc into the receiver branches
-    off a cycle, it carries words of the cycle only after some first steps, its *tail*. The
+    and that of the arc into which the origin sends the chunk. An arc that branches off a cycle, k
+    hops away from it, carries words of the cycle only after k steps; k is its *tail*. The
     parameters are those of `_receive_map`.
 
     Examples
@@ -220,11 +221,12 @@ def _cycle_numbers(
 def _rank_arcs(
     chosen: BoolArray, ports: IntArray, *values: IntArray
 ) -> Iterator[tuple[IntArray, ...]]:
-    """Yield, for each node, its first chosen arc; then the second of each node, and so on.
+    """Yield, for all nodes at once, the first chosen arc of each node, then the second, and so on.
 
-    The arrays `chosen`, `ports` and `values` have the shape (nodes, arcs). Each result is a tuple
-    of arrays with one entry for each node: the port of the arc, and its entry in each array of
-    `values`. A node without such an arc has port 0 and values -1.
+    The arrays `chosen`, `ports` and `values` have the shape (nodes, arcs). Result k is a tuple of
+    arrays with one entry for each node: the port of its k-th arc for which `chosen` is True, and
+    the entry of this arc in each array of `values`. A node with fewer chosen arcs has port 0 and
+    values -1.
     """
     rank = np.cumsum(chosen, axis=1) * chosen
     for k in range(1, int(rank.max(initial=0)) + 1):

@@ -137,7 +137,8 @@ class _Demands(NamedTuple):
         Flits of a message, or the largest number if each run chooses; at most one of the two is
         given.
     beat, operators, short, fixed, any_root
-        Properties of the program, as in the fields of `CompileRequest` with these names.
+        Flits of a beat, operators of a reduction, and three properties that are true or false. They
+        have the meaning of the fields of `CompileRequest` with these names.
     """
 
     flits: int | None
@@ -154,9 +155,10 @@ def _compile_for_beats(
 ) -> Program:
     """Return the program of one or several schedules, for beats of `beat` flits.
 
-    The number of flits in a beat, which a stream or host port moves in a cycle, decides how
-    messages whose length each run chooses are cut into chunks (see `Program.any_length`). It
-    replaces the number in `demands`. If `barrier`, the program has a barrier as a further mode.
+    A beat is the flits that a stream or host port moves in a cycle. If each run chooses the length
+    of its messages, a message is cut into chunks beat by beat (see `Program.any_length`), so the
+    program depends on `beat`. The function uses `beat` in place of the field of the same name in
+    `demands`. If `barrier`, the program has a barrier as a further mode.
     """
     program = _compile_undelayed(schedule, demands._replace(beat=beat))
     if barrier and not program.any_length:

@@ -78,8 +78,8 @@ class Slot(NamedTuple):
 def _list_slots(loop: Loop, flits: int) -> list[Slot]:
     """Return the row, block and flit that the sequencer presents in each cycle of a run, in order.
 
-    Blocks have `flits` flits. In a pause at the end of a row no block is presented; `Slot.block` is
-    then at least the number of blocks of the row.
+    `loop` has the rows of the run, and blocks have `flits` flits. In a pause at the end of a row no
+    block is presented; `Slot.block` is then at least the number of blocks of the row.
     """
     flits, duration = loop.padded_flits(flits), loop.row_cycles(flits)
     if loop.order is Order.FLIT:
@@ -106,9 +106,9 @@ class _PointGroup(NamedTuple):
     values : tuple of (ndarray of int, shape (rows, variants, points))
         For each action of these points, such as `Action.READ` and `Action.LAG`, its values.
     late : list of int
-        All different numbers of cycles by which some point acts later than `delay` in some row: the
-        values of the last action, `Action.LAG` or `Action.TAP`. ``[0]`` if there is only one
-        action.
+        All different numbers of further cycles, beyond `delay`, after which some point acts in some
+        row. The values of the last action (`Action.LAG` or `Action.TAP`) give these cycles. ``[0]``
+        if there is only one action.
     """
 
     delay: int
@@ -118,10 +118,12 @@ class _PointGroup(NamedTuple):
 
 
 def _group_points(loop: Loop, *actions: Action) -> list[_PointGroup]:
-    """Return the components of `loop` that have values of the first of `actions`, grouped by delay.
+    """Return the components of one kind, such as all readers, in groups with equal delay.
 
-    The other actions are further values of the same components. For `Action.READ` and
-    `Action.MEMORY`, the groups consist of readers, with the address and the memory that each reads.
+    The kind is the one that the first of `actions` belongs to: `Action.READ` belongs to readers. A
+    group has the values of all `actions` for its components. Given `Action.READ` and
+    `Action.MEMORY`, it has the address that each reader reads, and the memory. `loop` has the rows
+    of the program.
     """
     fields, groups = loop.fields_of_action(actions[0]), []
     for delay in sorted({field.delay for field in fields}):

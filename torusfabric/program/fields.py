@@ -478,7 +478,10 @@ class Loop:
         return np.full((self.n_rows, self.n_variants), IDLE) if field is None else field.values
 
     def fields_of_action(self, action: Action) -> tuple[Field, ...]:
-        """Return the fields of all components with this kind of value, such as all out-ports."""
+        """Return the fields of all components with one kind of value.
+
+        For `Action.SELECT`, these are the fields of all out-ports.
+        """
         return tuple(field for field in self.fields if field.point.action is action)
 
     @cached_property

@@ -108,7 +108,7 @@ def _message_number(program: Program, origin: int, destination: int) -> int:
 
 
 def _require_traffic(program: Program, origin: int, destination: int) -> None:
-    """Refuse the two nodes, unless the collective sends data from `origin` to `destination`."""
+    """Raise an `InputError` unless the collective sends data from `origin` to `destination`."""
     if program.any_root:
         raise InputError(
             "A word can be followed only from a fixed root; compile the program without root any"
@@ -229,8 +229,9 @@ class _Recorder:
     def path_to_mark(self, mark: int, wait: int) -> list[Moment]:
         """Return the path of the word whose last mark is `mark`: its moments in order.
 
-        The mark is the number of the last moment. The first row of the run is presented in cycle
-        `wait`.
+        A mark is the number of a moment; `mark` is the number of the last one. The recorder counts
+        cycles from the first row of the run. The result counts them from the start, `wait` cycles
+        earlier.
         """
         moments = np.concatenate(self._moments, axis=1)
         path: list[Moment] = []

@@ -58,17 +58,17 @@ def lift(program: Program, schedule: Lifted) -> Program:
         depth = np.vstack([depth, depth.max(axis=0) * alike])
 
     def embed_columns(columns: IntArray) -> IntArray:
-        """Return an array with a column for each port, given one for each port of a group.
+        """Return an array with a column for each port, from `columns` for the ports in a group.
 
-        Columns are along the last axis of `columns`. Those of ports that lead out of the group are
-        0.
+        Columns are along the last axis. `columns` has one for each port that lies within the group.
+        The result also has columns for the ports that lead out of the group, with zeros.
         """
         result = np.zeros((*columns.shape[:-1], count), columns.dtype)
         result[..., groups.port_in_topology] = columns
         return result
 
     def port_numbers(numbers: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers in the whole topology of ports with `numbers` in the group."""
+        """Return the numbers of ports in the whole topology, given their numbers in the group."""
         return tuple(groups.port_in_topology[port] for port in numbers)
 
     sources = replace(

@@ -1,9 +1,11 @@
 """Modes and forms: the collectives that a run chooses from, and the schedules that perform them.
 
 A *mode* is one collective. It has one or several *forms*, each of which is a compiled schedule and
-serves messages of some lengths. Its *grain* is the number of flits by which messages must grow
-until their blocks grow. Messages of lengths between are padded, and take equal cycles. Lengths of
-messages are divided into *ranges*, each with the form that serves it.
+serves messages of some lengths. The lengths are divided into *ranges*, each with the form that
+serves it.
+
+The *grain* of a form is a number of flits. Messages are padded to a multiple of it, so that all
+blocks have equal lengths. Runs therefore take equal cycles for all lengths between two multiples.
 """
 
 from __future__ import annotations
@@ -331,9 +333,10 @@ class Mode:
         return self.first + (form * self.roots + (root or 0) if self.roots else form)
 
     def form_at(self, form: int) -> Form:
-        """Return the form that `ranges` call by the number `form`.
+        """Return the form with the number `form`, as `ranges` number the forms of this mode.
 
-        If the mode has a form of its own for each root, the result is that for root 0.
+        If the mode has a form of its own for each root, `ranges` have one number for all of them.
+        The result is then the form for root 0.
         """
         return self.forms[form * (self.roots or 1)]
 

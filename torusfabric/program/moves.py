@@ -118,7 +118,8 @@ class CompileRequest:
     def words_per_slot(self) -> int:
         """Number of words of a memory slot, the space of one block.
 
-        It is the flits of a block, or the next power of two for a memory of two halves.
+        It is the flits of a block. In a memory of two halves it is rounded up to a power of two, so
+        that the highest bit of an address selects the half.
         """
         return (
             1 << (self.block_flits - 1).bit_length() if self.has_half_memories else self.block_flits
@@ -138,7 +139,7 @@ class Points(NamedTuple):
         it. `Action.READ` and `Action.WRITE` have memory slots as values in place of addresses.
         Where the memory slot is `IDLE`, the values of the other actions do not matter.
     late : int or array of int
-        Cycles by which all points, or each of them, act later than the hardware allows.
+        Cycles by which all points, or each of them, act later than in the earliest possible cycle.
     """
 
     values: dict[Action, IntArray]
@@ -157,7 +158,7 @@ class Points(NamedTuple):
         memory, slot : ndarray of int, shape (rows, variants, readers)
             Memory and memory slot that each reader reads; other shapes are broadcast.
         late : int or array of int, shape (readers,)
-            Cycles by which the readers act later than the hardware allows.
+            Cycles by which the readers act later than in the earliest possible cycle.
         """
         return cls({Action.MEMORY: memory, Action.READ: slot}, late)
 
@@ -177,7 +178,7 @@ class Points(NamedTuple):
             Source of the words that each memory stores, and the cycles that these words have spent
             on links.
         late : int or array of int, shape (memories,)
-            Cycles by which the memories act later than the hardware allows.
+            Cycles by which the memories act later than in the earliest possible cycle.
         """
         return cls({Action.WRITE: slot, Action.SOURCE: source, Action.TAP: links}, late)
 

@@ -5,8 +5,9 @@ of an adder, from one of three locations: the in-port (or the adder) itself, the
 one cycle later, or, after that, a memory. `table_planner` and `sum_planner` decide which
 consumers share a memory. This module assigns addresses and settings.
 
-Skews (see `table_timing`) cost nothing in the nodes, because only the sequencer delays signals for
-them. But memories that are read with different skews cannot be merged.
+A *skew* is a number of cycles by which a link carries its words later than the row begins (see
+`table_timing`). It costs nothing in the nodes, because the sequencer delays the signals. But words
+that are read with different skews cannot be in the same memory.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class SharedMemory:
     held: dict[Word, int] = field(default_factory=dict)
 
     def add_use(self, use: WordUse, row: int) -> None:
-        """Note that a consumer takes a word from this memory, where it is read in the given row."""
+        """Record `use`: an out-port or adder takes a word from this memory, read in row `row`."""
         self.uses.append(use)
         self.rows[row] = use.word
 
@@ -141,11 +142,11 @@ class TableTraffic:
         return self.transfers.opposite[word.origin[1]]
 
     def link_of_consumer(self, consumer: Consumer) -> int:
-        """Return the out-port at the beginning of the link that belongs to a consumer.
+        """Return the link of a consumer (out-port or adder), as the out-port at its beginning.
 
-        For an out-port it is the out-port itself. For an adder it is the out-port of the neighbour
-        that sends to the adder's in-port. All nodes act alike, so its words leave every node at the
-        same time.
+        All nodes act alike, so an out-port names the same link at every node. For an out-port, it
+        is the link that the out-port feeds. For an adder, it is the link into its in-port; the
+        result is the out-port of the neighbour that feeds this link.
         """
         return self.transfers.opposite[consumer.port] if consumer.adds else consumer.port
 
@@ -204,9 +205,11 @@ class TableTraffic:
 
     @cached_property
     def waiting_uses(self) -> dict[tuple[int, Stage], list[WordUse]]:
-        """The uses of arrived words that wait in a memory, by in-port and stage of the word.
+        """The arrived words that wait in a memory, with the out-ports and adders that take them.
 
-        The stage is `Stage.PORT` for the words themselves, `Stage.RESULT` for results of the adder.
+        A use is a word and the out-port or adder that takes it. The result maps the in-port and the
+        stage of the word to its uses: `Stage.PORT` for words as they arrived, `Stage.RESULT` for
+        results of the adder behind the in-port.
         """
         found: dict[tuple[int, Stage], list[WordUse]] = defaultdict(list)
         for use, (stage, _) in self.source_of_use.items():

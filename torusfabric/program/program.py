@@ -67,8 +67,8 @@ class Program:
         Variant of each node. If the only form is by offset: variant of the node at each offset from
         the root.
     offset_variant_of : ndarray of int, shape (nodes,), or None
-        Variant of the node at each offset from the root, for the forms that are by offset; given if
-        there are several forms and one of them is.
+        Variant of the node at each offset from the root, for the forms that are by offset. None if
+        there is only one form, or if no form is by offset.
     barrier : bool
         True if a further mode follows the others: a barrier, in which nodes wait for one another
         without data.

@@ -89,7 +89,8 @@ class RoundPlan(NamedTuple):
     receipts : Receipts
         All writes.
     depth : ndarray of int, shape (nodes, memories)
-        Blocks in each memory, first of those for arriving words, then of those for messages.
+        Number of blocks for which each memory has space. Memories for arriving words come first,
+        then those for messages.
     memories : tuple of Memory
         Memories for arriving words, numbered from 0; those for messages come after them.
     located : ndarray of int, shape (2, nodes, receive blocks)
@@ -120,8 +121,8 @@ class RoundRecord:
     keys : int
         Number of different blocks, or sums.
     results : bool
-        True if complete sums have a memory of their own. Why: words may arrive in the memories of
-        all in-ports at the same time.
+        True if complete sums have a memory of their own. They need one if a node completes sums
+        while words arrive, because a memory of an in-port can store only one of them at a time.
 
     Attributes
     ----------
@@ -191,7 +192,8 @@ class RoundRecord:
     def add_bursts(self, node: int, injection: int, message: Message) -> None:
         """Record the reads of a message, which a node sends by injection port `injection`.
 
-        A block is one word or, if it is a sum, several words that are combined on their way out.
+        An injection port is an input of the router for words that *readers* read from memories. A
+        block is one word or, if it is a sum, several words that are combined on their way out.
         Reader k of the injection port reads word k of each block.
         """
         held = [self.held[node][block] for block in message]
@@ -316,8 +318,9 @@ def crossbar_settings(
 def follow_blocks(schedule: Schedule, *, rests: bool = True) -> RoundPlan:
     """Simulate a schedule of blocks round by round, and return the actions of all nodes.
 
-    The blocks of a message may often be sent in any order. Blocks that the receiver will send on
-    together are then sent one after another, in the order in which they lie in the memories.
+    The blocks of a message may often be sent in any order. An order is chosen in which blocks that
+    the receiver will later send on together follow one another, so that they lie side by side in
+    its memory.
 
     Parameters
     ----------

@@ -15,9 +15,10 @@ more. If furthermore no block rests on its way, rounds are executed flit by flit
 blocks go from in-port to out-port, and only their destinations store them.
 
 Words that arrive at an in-port are appended to the memory of that port, unless the node has all of
-them already. So the address of every block is known in advance. A later round may send several sets
-of these blocks to different receivers. The blocks are therefore sent set by set already now. Each
-set then lies in few series of successive memory slots, and is read in few bursts.
+them already. So the address of every block is known in advance. In a later round, the receiver of
+these blocks may send some of them to one node and others to another node. A sender therefore orders
+the blocks of a message by these sets. Each set then lies in few series of successive memory slots
+at the receiver, and is read in few bursts.
 """
 
 from __future__ import annotations
@@ -309,9 +310,9 @@ def _reader_slots(
 
     An injection port is an input of the router for words from memories; there are as many as any
     node needs. A memory slot is the space of one block. The second result has the shape (2, rows,
-    nodes, readers), and is made from the bursts of `plan`; `round_of` and `begin` are those of
-    `_cut_rows`. If the words of several readers are combined, a reader without a word gives the
-    identity word.
+    nodes, readers), and is made from the bursts (series of successive reads) of `plan`; `round_of`
+    and `begin` are those of `_cut_rows`. If the words of several readers are combined, a reader
+    without a word gives the identity word.
     """
     bursts = plan.bursts
     most = np.ones(int(bursts.injection.max(initial=0)) + 1, int)
@@ -328,11 +329,12 @@ def _reader_slots(
 
 
 def _common_values(values: IntArray) -> IntArray:
-    """Return the values of all memories, changed at nodes that do not use a memory.
+    """Return a setting of the memories with equal values at as many nodes as possible.
 
-    `values` has the shape (rows, nodes, memories). If all nodes that store words in a memory have
-    equal values, the other nodes get these values too. Why: the sequencer can then send one value
-    to all nodes.
+    `values` is the setting, such as the write address, shape (rows, nodes, memories), with negative
+    entries where nothing is stored. A node that never stores words in a memory can have any setting
+    for it. If all other nodes have equal settings for this memory, the node gets the same. Why: the
+    sequencer can then send one setting to all nodes.
     """
     shared: IntArray = values.copy()
     for number, of_memory in enumerate(values.transpose(2, 0, 1)):
@@ -345,10 +347,12 @@ def _common_values(values: IntArray) -> IntArray:
 def _receive_map(request: CompileRequest, plan: RoundPlan, variant_of: IntArray) -> AddressMap:
     """Return the table of addresses of received blocks, which lie at the locations in `plan`.
 
-    `request` says whether runs choose the root. Then the root stores a block where node 0 stores
-    the block of an origin at the same offset, and any other node stores blocks like the node at its
-    offset from the root. ``variant_of[v]`` is a number that is equal for all nodes that act like
-    node v.
+    If each run chooses the root (`request.any_root`), the plan is one for root 0, and blocks are
+    found by offsets. In a gather, the root stores the block of an origin at offset d from the root
+    as node 0 of the plan stores the block of node d. In a broadcast or scatter, the node at offset
+    d from the root stores its blocks as node d of the plan does. Otherwise the table has a row for
+    each node, or for each variant: ``variant_of[v]`` is a number that is equal for all nodes that
+    act like node v.
     """
     layout, topology, words = request.schedule.layout, request.topology, request.words_per_slot
     if request.has_half_memories:

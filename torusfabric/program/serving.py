@@ -127,8 +127,9 @@ def dispensable_versions(versions: Sequence[Sequence[int]], cycles: Sequence[Int
     """Return the numbers of the versions that a mode can do without; each schedule keeps one.
 
     Versions are programs of the same schedule, of which one is faster for short messages. A version
-    is dispensable if, at every length, another one is nearly as fast as the fastest: it takes at
-    most `SLACK_CYCLES` cycles more than forms that count as equally fast in `choose_forms`.
+    is dispensable if, at every length, one of the remaining versions is nearly as fast as the
+    fastest: it takes at most `SLACK_CYCLES` cycles more than the limit up to which `choose_forms`
+    counts forms as equally fast.
 
     Parameters
     ----------
@@ -200,10 +201,10 @@ def choose_ranges(forms: Sequence[Form], most: int) -> tuple[Range, ...]:
 
 
 def _start_earlier(chosen: list[tuple[int, int]], cycles: IntArray) -> list[tuple[int, int]]:
-    """Return the ranges with the first length of each moved down as far as this saves cycles.
+    """Return the same ranges, of which each begins as early as is good for the number of cycles.
 
-    A range then begins with the first length from which on its form takes fewer cycles than the
-    form of the range before.
+    A range is moved to begin with the first length from which on its form takes fewer cycles than
+    the form of the range before.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ class _SumFollower:
     """A simulation of the memories of all nodes in a reduction, round by round.
 
     A node combines a sum when it sends it: it then reads its own contribution and all words that
-    have arrived for the sum. The *key* of a sum is the number of the contribution of origin 0 to
-    it.
+    have arrived for the sum. A sum is identified by its *key*, the block number of the contribution
+    of origin 0 to it.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class _KeptSumFollower(_SumFollower):
     ----------
     _ranks : dict of (int, int) to int
         For each node and key, the contributions that the sum contains at the node, as a number with
-        a bit for each contribution. At first it contains only the node's own.
+        a bit for each contribution. At first a sum contains only the contribution of its own node.
     """
 
     def __init__(self, schedule: Schedule, *, single: bool, results: bool) -> None:

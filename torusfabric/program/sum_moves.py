@@ -3,9 +3,9 @@
 All words that arrive at an in-port come along one Hamiltonian cycle. The operator behind the
 in-port combines each word with the node's own contribution to the same sum. The contributions lie
 in a memory of the in-port in the order in which sums pass. The result leaves by the out-port that
-the in-port feeds. At the beginning of a cycle identity words arrive, so the first contribution
-takes the same path as all others. A node thus has a reader and an operator for each in-port. All
-nodes act alike, except for the out-port that each in-port feeds.
+the in-port feeds. At the node at which a sum starts, an identity word arrives in place of a sum, so
+the first contribution takes the same path as all others. A node thus has a reader and an operator
+for each in-port. All nodes act alike, except for the out-port that each in-port feeds.
 
 A word needs p clock cycles from its arrival at a node to its arrival at the next node, for the
 operator and the link. So p chunks can take turns on a Hamiltonian cycle: a node handles a word of
@@ -149,15 +149,15 @@ def sum_moves(request: CompileRequest) -> Moves:
 
 
 def _follow_words(pattern: SumPattern, period: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return, for each row, the word that arrives at all nodes; each row is a cycle.
+    """Return, for each row (a clock cycle), the word that arrives at every node.
 
     Parameters
     ----------
     pattern : SumPattern
         Pattern in which sums go around Hamiltonian cycles.
     period : int
-        Cycles from the arrival of a word to its arrival at the next node. So many chunks can go
-        around a cycle at once; they take turns.
+        Clock cycles from the arrival of a word to its arrival at the next node. As many chunks can
+        go around a Hamiltonian cycle at once, in turns.
 
     Returns
     -------

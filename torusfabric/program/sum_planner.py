@@ -7,9 +7,9 @@ operator. An out-port or another adder takes the result from that register, from
 it, or from a memory (see `node_planner`).
 
 `table_timing` decides the cycles of all words, *by cycle* (every word leaves as soon as it can) or
-*by step* (all flits of a block go in each step). A consumer takes at most one word a cycle,
-so a memory of its own is always free for it. Memories of several consumers are merged if they are
-never read at once.
+*by step* (all flits of a block go in each step). An out-port or an adder takes at most one word a
+cycle, so that a memory of its own is always free for it. To save memories, those of several
+out-ports and adders are merged if they are never read at once.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ def plan_sums(request: CompileRequest) -> Moves:
     There are two kinds of plans. By cycle, every word leaves as soon as it can. By step, a step of
     the table is a row, in which all flits of a block are sent. If each run chooses the length of
     messages, one plan must serve all lengths, and only the cycles of a row may depend on the
-    length. So the plan for long blocks also serves short ones, which take the least cycles that the
-    plan allows. If a plan made for the longest blocks alone is at least as fast for these, it is
-    used instead, and all blocks are filled up to that length (`padded`).
+    length. A plan by step can do this. The alternative is a plan for blocks of the largest length
+    only, to which all shorter blocks are filled up (`padded`). Its runs then take equal cycles for
+    all lengths. It is taken if these are at most the cycles of the plan by step for the shortest
+    blocks.
 
     Returns
     -------
@@ -238,8 +239,8 @@ def _memories_by_key(
 def _merge_memories(memories: Iterable[SharedMemory]) -> list[SharedMemory]:
     """Return fewer memories, by merging memories that are never read in the same row.
 
-    They may also be read in the same row if it is the same word. Each memory is merged with the
-    first one in the result for which this is possible.
+    Two memories may also be merged if, in each row in which both are read, the same word is read
+    from both. Each memory is merged with the first one in the result for which this is possible.
     """
     groups: list[SharedMemory] = []
     for memory in memories:

@@ -6,8 +6,9 @@ Blocks leave in the steps of the table, or as soon as they can.
 
 Sums obey two rules. A sum may leave at the earliest two cycles after the last word for it has
 arrived. And words for one sum must not arrive in the same cycle, because they are combined one
-after another. Both distances, in cycles, are longer by the latency of the operator's hardware.
-There are two ways to obey the rules:
+after another. If the hardware of the operator takes further cycles, its latency, a sum leaves later
+by these cycles, and words for one sum must arrive so much further apart. There are two ways to obey
+the rules:
 
 - *By cycle*: every word leaves as soon as it can. This is for messages of one flit, or of several
   flits that are handled flit by flit.
@@ -100,10 +101,12 @@ class TableTransfers:
         Least number of cycles from the arrival of a word to the departure of a sum that includes
         it.
     longer : list of int
-        Cycles of the link behind each port beyond the register of the out-port.
+        For each port, the cycles of its link that exceed those of the shortest possible link, which
+        is the register of the out-port.
     reach : int
-        A number of steps. If two words move more than `reach` steps apart, no sum of them leaves
-        too early, and they do not arrive together, whatever the delays of ports are.
+        A number of steps. Two words that move more than `reach` steps apart need no check against
+        each other: the first is never too late for a sum that leaves with the second, and they
+        never arrive in the same cycle, whatever the delays of ports are.
     joins : dict of Key to (list of TableArrival)
         Arrivals that a node adds to its own contribution to a sum.
     passes : dict of Key to (list of TableArrival)

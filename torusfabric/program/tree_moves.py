@@ -170,8 +170,9 @@ class _TreeTimes(NamedTuple):
         first read. The root has no such out-port; its entry is the cycle in which the sum would be
         there.
     after : ndarray of int
-        For each node, the in-port of the parent that comes before the node's own in-port in the
-        chain of the parent; -1 if the node is the first in the chain.
+        The words of a node pass one operator in the chain of its parent. This is, for each node,
+        the in-port of the operator before it in that chain; -1 if the node is the first child in
+        the chain.
     last : ndarray of int
         In-port at the end of the chain of a node, whose result is the node's sum; -1 at leaves.
     cycles : int

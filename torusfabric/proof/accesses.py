@@ -4,8 +4,9 @@ In each step every node is written, or read, at the same time, each with inputs 
 inputs depend on the interface of the fabric, so each interface has a subclass of `NodeAccess`.
 
 The *machine* executes the gates of the fabric for several runs at once (see `machine`). A
-*snapshot* is the state of all its registers and memories, and the *resting state* is one that
-covers every state between two runs. In arrays, -1 stands for an unknown or missing number.
+*snapshot* is the state of all registers and memories of the fabric. The *resting state* is a
+snapshot that stands for every state between two runs: bits that can differ are unknown in it. In
+arrays, -1 stands for an unknown or missing number.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class NodeAccess:
         }
 
     def top_net(self, name: str) -> str:
-        """Return the name of the top's net for a port of the sequencer, such as ``start``."""
+        """Return the name of the net at a port of the sequencer, such as the port ``start``."""
         return name
 
     @property
@@ -206,16 +207,16 @@ class NodeAccess:
         return given
 
     def check_rest(self, rest: Snapshot) -> int:
-        """Check additional properties of the state between runs, and return how many were compared.
+        """Check additional properties of the state between runs; return the number of comparisons.
 
-        `rest` is this state, with unknown bits where it can differ. By default nothing is checked;
-        the subclass of an interface may add checks.
+        `rest` is this state: a bit that is not the same between all runs is unknown in it. By
+        default nothing is checked; the subclass of an interface may add checks.
         """
         del rest
         return 0
 
     def check_others(self, begin: Snapshot) -> None:
-        """Check that a write for one node leaves the memories of all others unchanged.
+        """Check that a write for one node leaves the memories of all other nodes unchanged.
 
         The write begins in the state `begin`. By default nothing is checked; the subclass of an
         interface may add the check.
@@ -271,8 +272,8 @@ class NodeAccess:
         Returns
         -------
         ndarray of int, shape (bits, nodes, runs)
-            Bits of the port, 0 or 1; -1 (unknown) if the number is unknown. Bits on which no
-            executed output depends are left out.
+            Bits of the port, 0 or 1; -1 (unknown) if the number is unknown. Bits that affect no
+            simulated output are left out.
         """
         bits = self.machine.groups[module].program.inputs.get(port, [])
         shifts = np.array(bits, int)[:, None, None]

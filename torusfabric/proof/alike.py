@@ -120,7 +120,7 @@ class _BitSlice:
         self.shown: list[Colour] = []
 
     def _input_keys(self, words: Collection[str], width: int) -> dict[Bit, object]:
-        """Return a dict: input bit of the module -> key; bits with equal keys get equal colours.
+        """Return a dict: input bit of the module -> key; bits with equal keys are taken as equal.
 
         A bit of a word at the position of this slice has the key ``("word", port, number of the
         word)``, so that it equals the bit of the same word in a slice of another position. Any

@@ -78,9 +78,10 @@ class GateMemory:
     def execute_reads(self, values: IntArray, words: IntArray) -> None:
         """Compute the data bits of all read ports, and write them into `values`.
 
-        `values` is the array of the symbolic values of all bits, shape (rows, columns). `words` has
-        the contents of the memory, shape (words, bits, instances). Data bits are unknown if the
-        address is unknown, or, with `collides`, if the same word may be written in this cycle.
+        `values` has the symbolic values of all bits of the module: a row for each bit, a column for
+        each instance. `words` has the contents of the memory, shape (words, bits, instances). Data
+        bits are unknown if the address is unknown, or, with `collides`, if the same word may be
+        written in this cycle.
         """
         for address, data in self.reads:
             at = number_of_bits(values[address])
@@ -176,10 +177,11 @@ def _execute_write(words: IntArray, address: IntArray, data: IntArray, enable: I
 
 
 def _may_be_equal(values: IntArray, a: IntArray, b: IntArray) -> BoolArray:
-    """Return, for each instance, True unless two addresses differ in a bit that is known in both.
+    """Return, for each instance, True if two addresses may be equal.
 
-    `values` is the array of symbolic values, shape (bits, instances). `a` and `b` are the indices
-    of the bits of the two addresses in this array.
+    They cannot be equal if they differ in a bit that is known in each of them. `values` is the
+    array of symbolic values, shape (bits, instances). `a` has the indices in this array of the bits
+    of one address, and `b` of the other.
     """
     common = min(len(a), len(b))
     apart = (values[a[:common]] ^ values[b[:common]]) == 1
@@ -220,8 +222,8 @@ class ModuleState(NamedTuple):
 class _Batch(NamedTuple):
     """Gates of one kind that do not depend on each other, executed by one numpy operation.
 
-    `kind` is the kind of the gates. `y` has the rows of their outputs in the array of symbolic
-    values, and `a`, `b` and `s` those of their operands.
+    `kind` is the kind of the gates. The array of symbolic values has a row for each bit: `y` lists
+    the rows of the outputs of the gates, and `a`, `b` and `s` list the rows of their operands.
     """
 
     kind: str
@@ -304,8 +306,8 @@ class GateProgram:
     def _rows_of(self, bits: Collection[Bit]) -> IntArray:
         """Return the index of each bit in the array of symbolic values.
 
-        A bit on which no requested output depends has no row of its own; it gets row 2, that of the
-        unknown value.
+        A bit on which no requested output depends has no row of its own. It gets the index 2, the
+        row of the unknown value.
         """
         return np.array([self._number.get(bit, 2) for bit in bits], np.intp)
 
@@ -400,10 +402,10 @@ class GateProgram:
         return ModuleState(flops, [self._memories[n].unknown_words(instances) for n in self.rams])
 
     def cycle_bits(self, state: ModuleState, inputs: Mapping[str, IntArray]) -> IntArray:
-        """Return the symbolic values of one cycle, shape (rows, instances), for the other methods.
+        """Return the symbolic values of all bits in one cycle, shape (rows, instances).
 
-        There is a row for each bit that the requested outputs depend on; `outputs_of` finds the
-        rows of an output.
+        There is a row for each bit that the requested outputs depend on. `outputs_of` finds the
+        rows of an output, and `next_state` computes the state after the cycle.
 
         Parameters
         ----------
@@ -445,9 +447,10 @@ class GateProgram:
         v : ndarray of int, shape (rows, instances)
             Symbolic values of the cycle, from `begin_cycle`; changed in place.
         state : ModuleState
-            Registers and memories in this cycle, as for `begin_cycle`.
+            Registers and memories in this cycle, the same as for `begin_cycle`.
         inputs : dict of str to ndarray
-            Values of inputs, as for `cycle_bits`.
+            Input -> values of its relevant bits, shape (bits, instances); missing inputs are
+            unknown.
         """
         for name, numbers in self._in.items():
             if len(numbers):

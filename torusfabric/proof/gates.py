@@ -448,8 +448,9 @@ def _add_operator(
     """Add gates to `module` that replace an operator by symbolic sums.
 
     `pins` has the bits at each port of the operator module: the operands ``a`` and ``b``, the
-    control bits ``code``, and the result. `classes` are those of `FabricOperators`. A bit of the
-    result is the symbolic sum of the operands if all of these hold, otherwise it is unknown:
+    control bits ``code``, and the result. `classes` are classes of bit positions: in a class, the
+    identity word of every operator has equal bits. A bit of the result is the symbolic sum of the
+    operands if all of the following hold, otherwise it is unknown:
 
     - In operand a, the bit at that position and the first bits of all other classes are bits of one
       word (the same symbol), or all of them equal the bits of the identity word (gates NEUTRAL and

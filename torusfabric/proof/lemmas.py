@@ -4,7 +4,8 @@ A *claim* is a statement with a function that checks it by comparison or symboli
 *harness*, in contrast, is proved by an SMT solver; see `solver`.) The claims of this module are
 made for every interface. Claims about buses and node ports come from `torusfabric.adapters`.
 
-A *class* is here a set of bit positions of a word; see `units.bit_classes`.
+A *class* is here a set of bit positions of a word, at which the operators treat bits alike; see
+`units.bit_classes`.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ def word_claim(fabric: Fabric, text: GateText) -> Claim:
 def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about the modules of a fabric.
 
-    They are about the contents of ROMs (`check_roms`), the multiplexers of routers
-    (`check_routers`), and, for each module that words pass, about its bits (`check_alike`). `text`
-    is the Verilog as gates.
+    They say that ROMs have the planned contents (`check_roms`), that the multiplexers of routers
+    pass the selected words (`check_routers`), and that each module treats all bits of a word alike
+    (`check_alike`). `text` is the Verilog as gates.
     """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
@@ -115,8 +116,8 @@ def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:
 def whole_runs_claim(whole: AllRunsProof, progress: Progress) -> Claim:
     """Return the claim that each run ends in the predicted cycle with the expected words.
 
-    `whole` checks the claim, and calls `progress` after each batch of runs. The program predicts
-    the cycle.
+    `whole` checks the claim, and calls `progress` after each batch of runs. The cycle in which a
+    run must end is computed from the program.
     """
     return Claim("whole runs", "symbolic execution to the end", whole.statement,
                  partial(whole.prove, progress))  # fmt: skip
@@ -157,7 +158,10 @@ class ClaimProver:
         return ModuleProof(lemma.name, lemma.method, says=lemma.statement, **known)
 
     def prove_harnesses(self, todo: Sequence[Harness]) -> Iterator[ModuleProof]:
-        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order."""
+        """Prove the harnesses `todo` by induction, in parallel; yields the proofs in order.
+
+        A harness is a Verilog module around a module of the fabric, with assertions.
+        """
         solved = map_in_threads(lambda harness: prove_harness(harness, self._cache), todo)
         for number, (harness, result) in enumerate(zip(todo, solved, strict=True)):
             if result.failed:

@@ -2,12 +2,12 @@
 
 Each module is executed as a gate program over all of its instances and runs. Links are executed as
 delay lines (`units`). Host ports, read trees, buses and streams have proofs of their own and are
-left out; other code drives their nets. Only one bit of each class of bit positions is executed,
-because `alike` proves that the others behave alike.
+left out; other code drives their nets.
 
-A *class* is here a set of bit positions of a word (see `units`). A *net* is a wire of the top, and
-the array `nets` has one row for each of its bits. *Relevant* bits are those on which an executed
-output depends.
+A *class* is here a set of bit positions of a word, at which the operators treat bits alike (see
+`units`). Only one bit of each class is executed, because `alike` proves that the others behave in
+the same way. A *net* is a wire of the top, and the array `nets` has one row for each bit of a net.
+*Relevant* bits are those on which an executed output depends.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class SymbolicMachine:
     runs : int
         Number of runs that are executed at once.
     positions : list of int
-        Positions in a word of the bits that are executed; all other bits behave like one of these,
-        see `units.bit_classes`.
+        Positions of the bits of a word that are simulated. Each other bit behaves like one of these
+        bits, see `units.bit_classes`.
     nets : ndarray of int, shape (bits, runs)
         Symbolic value of each bit of the top.
     numbers : dict of Bit to int
@@ -144,8 +144,8 @@ class SymbolicMachine:
     def _add_group(self, module: GateModule, names: list[str]) -> None:
         """Add all instances of a module to the machine.
 
-        `names` are the names of the instances. At outputs that carry words, only the bits at
-        `positions` within each word are executed.
+        `names` are the names of the instances. Of each word at an output, only the bits at
+        `positions` are simulated.
         """
         width, wanted = self._width, {}
         for port, bits in module.outputs.items():
@@ -173,7 +173,7 @@ class SymbolicMachine:
     def _execution_order(self) -> list[str]:
         """Return the names of the modules in the order of their execution within a cycle.
 
-        A module whose combinational outputs another one reads comes before that one.
+        If module B reads a combinational output of module A, then A comes before B.
         """
         driver = {
             int(net): module
@@ -218,10 +218,11 @@ class SymbolicMachine:
         now : Snapshot
             State of registers and memories.
         driven : dict of str to ndarray of int, shape (bits, runs) or (bits, 1)
-            Values of inputs of the top, and of nets whose drivers are not executed, such as those
-            of the host port. Other such nets are unknown.
+            Values of nets that no executed module drives: inputs of the top, and for example the
+            outputs of the host port. A net of this kind is unknown if it has no value here.
         overrides : dict of str to Override
-            Module -> values at input ports of its instances, in place of those of the nets.
+            Module -> values at input ports of its instances, which replace the values of the
+            connected nets.
         only : collection of str, optional
             Modules to execute. All other nets keep their values of the last call, and `driven` has
             no effect. By default all modules are executed.
@@ -263,8 +264,8 @@ class SymbolicMachine:
     def _execute_module(self, module: str, now: Snapshot, override: Override) -> None:
         """Execute the gates of all instances of a module, and set the nets at its outputs.
 
-        `now` is the state of the registers. `override` has values for some inputs, in place of
-        those of the connected nets.
+        `now` is the state of the registers. `override` has values for some inputs, which replace
+        the values of the connected nets.
         """
         group, given = self.groups[module], {}
         for port, numbers in group.inputs.items():
@@ -287,7 +288,7 @@ class SymbolicMachine:
             self._set_nets(numbers, shown)
 
     def forget_words(self) -> None:
-        """Make unknown the words on the links between nodes, and the results of operators."""
+        """Set the words on the links between nodes, and the results of operators, to unknown."""
         for group in self.groups.values():
             for port in WORD_OUTPUTS & group.outputs.keys():
                 self.nets[group.outputs[port]] = UNKNOWN

@@ -106,14 +106,14 @@ class MemoryRuns(Runs):
     def rest_with_messages(self, rest: Snapshot, written: Snapshot) -> Snapshot:
         """Return the state of a fabric at rest whose memories hold written messages.
 
-        Memories are those of `written`. A memory of one word is a register: registers that hold a
-        bit of a word in `written`, and keep it while the fabric rests, are taken from there. All
-        other registers are those of `rest`.
+        The result has the memories of `written`. A memory of one word is a register. So the result
+        also has those registers of `written` that hold a bit of a word and keep it while the fabric
+        rests. All other registers are taken from `rest`.
 
         Parameters
         ----------
         rest : Snapshot
-            The state between runs, with unknown bits where it can differ.
+            The state between runs. Bits that are not always the same between runs are unknown.
         written : Snapshot
             State directly after the writes.
         """

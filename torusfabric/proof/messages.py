@@ -111,15 +111,15 @@ def group_by_beats(values: IntArray, flits: int, beat: int) -> IntArray:
 def sent_words(program: Program, run: Run) -> IntArray:
     """Return the symbolic bits of the words that each node sends in `run`, shape (nodes, words).
 
-    With W words for each node, word k of node n has the word number ``n * W + k``; `symbols` says
-    which symbolic bit stands for a word number.
+    With W words for each node, word k of node n has the word number m = ``n * W + k``, and the
+    symbolic bit 2 m + 2.
     """
     count = program.part(run.form_number(program)).layout.send_words(run.length)
     return word_bits(np.arange(program.topology.nodes * count).reshape(-1, count))
 
 
 def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, BoolArray]:
-    """Return the symbolic bits of the words that each node must hold at the end.
+    """Return the symbolic bits of the words that each node must hold at the end of a run.
 
     Parameters
     ----------

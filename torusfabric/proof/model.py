@@ -7,9 +7,9 @@ The harness is a Verilog module around the module under proof::
                    +---> model registers -------------------+
 
 Model registers restate the state of the module, such as the number of runs begun or the position in
-a packet. All model registers are 0 after a reset. A model with resets begins with one in its first
-cycle, and a reset may follow at any time. A model without resets suits claims that look back a
-fixed number of cycles.
+a packet. All model registers are 0 after a reset. In a model with resets, the first cycle is a
+reset, and further resets may follow at any time. A model without resets suits claims that look back
+a fixed number of cycles.
 
 Expressions are Verilog texts. They may name ports, registers inside the module, and names that the
 model defines, which take precedence. ``$past(value)`` is the value one cycle earlier, as in

@@ -98,8 +98,9 @@ def check_roms(fabric: Fabric, text: GateText) -> int:
 def _check_module_roms(module: GateModule, memories: Sequence[MemoryShape], name: str) -> int:
     """Check that the ROMs inside a module have the rows of `memories`, those of the netlist.
 
-    Yosys may rename ROMs, so each is compared with the most similar unused one of its shape. `name`
-    is the name of the module, for messages.
+    Yosys may rename ROMs. So each ROM of `memories` is compared with the most similar ROM of the
+    module that has the same shape and has not been compared yet. `name` is the name of the module,
+    for messages.
     """
     left = [_rows_of_numbers(each.rows, each.width) for each in memories if not each.is_ram]
     count = 0

@@ -44,7 +44,8 @@ class _Selection(NamedTuple):
     bits : dict of (str, int) to int
         Value of each select bit: (input port of the router module, position) -> 0 or 1.
     word : (str, int) or None
-        Input port and position of the word; None for the identity word.
+        Input port and position of the word; None for the identity word, which leaves the result of
+        an operator unchanged.
     late : bool
         True if the word passes a register of the router first, so that it arrives one cycle before
         other words.
@@ -92,8 +93,8 @@ def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
     """Return the values of the select bits for which a multiplexer outputs input `number`.
 
     `choice` describes the multiplexer. The result is a dict: (input port, position) -> 0 or 1. It
-    is None if these values cannot occur, because a select bit is another constant, or two of them
-    are the same bit of a table.
+    is None if these values cannot occur: a select bit is a constant with another value, or two
+    select bits with different values are the same bit of a table.
     """
     found: InputBits = {}
     for bit, value in zip(choice.bits, choice.bits_for_input(number), strict=True):
@@ -110,9 +111,9 @@ def _select_bits(choice: NodeMultiplexer, number: int) -> InputBits | None:
 def _check_selections(fabric: Fabric, module: GateModule, selections: list[_Selection]) -> int:
     """Check that each out-port shows the word for its select bits; returns the number of cases.
 
-    A case is one of `selections` with one of the fabric's operators, because the identity word
-    depends on the operator. All cases of the router `module` are executed side by side. Inputs that
-    the word must not depend on are unknown:
+    A case is one of `selections` with one of the fabric's operators. Why each operator: one of the
+    words is the identity word, which leaves the result of the operator unchanged. All cases of the
+    router `module` are executed side by side. Inputs that the word must not depend on are unknown:
 
     =====  =====================================================================
     cycle  known inputs

@@ -91,7 +91,8 @@ class Environment(NamedTuple):
     driven : function of (cycle) -> dict of str to ndarray
         Returns nets of the top with their values in a cycle, in addition to those of the start.
     overrides : function of (cycle) -> dict of str to Override
-        Returns modules with values at the inputs of their instances, such as those of endpoints.
+        Returns, for some modules such as endpoints, values at inputs of their instances; these
+        replace the values of the connected nets.
     look : function of (cycle)
         Observer, called after all nets of the cycle have been computed.
     """
@@ -124,7 +125,8 @@ class Runs(ABC):
         Parameters
         ----------
         rest : Snapshot
-            The resting state: the registers between runs, with unknown bits where they can differ.
+            The resting state: the registers between runs. Bits that are not always the same between
+            runs are unknown in it.
         variant : int
             Number of the variant, which says when the start follows the writes; see `StartTiming`.
         compares : bool
@@ -133,8 +135,7 @@ class Runs(ABC):
         Returns
         -------
         Snapshot
-            State that covers the state after each of the runs: a bit that differs between them is
-            unknown.
+            The state after the runs: a bit that is not the same after all of them is unknown.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class Runs(ABC):
         now : Snapshot
             State of all runs after the end of the longest run.
         left : Snapshot
-            State of each run in the cycle in which it ends, the first one with done high.
+            State of each run in the cycle in which it ends, the first cycle with done high.
         """
         machine, cycles = self.machine, cycles + held
         given = self.starts.start_inputs(runs) | meanwhile.driven(-1)
@@ -231,9 +232,9 @@ class Runs(ABC):
         signal : str
             Name of the output.
         wanted : ndarray of bool, shape (runs,), or int
-            Expected value. An array has the bit of each run; every bit of the output must have this
-            value, because in a system of several fabrics each of them has a bit of its own. An int
-            is the value of the whole output in all runs.
+            Expected value. An int is the value of the whole output in all runs. An array has one
+            bit for each run, and every bit of the output must have this value. (In a system of
+            several fabrics, an output such as busy has one bit for each fabric.)
         there : ndarray of bool, shape (runs,), or True
             Runs in which the output is checked.
         """

@@ -61,9 +61,9 @@ def with_register_arrays(now: Snapshot, given: Sequence[IntArray]) -> Snapshot:
 def cover_both(a: Snapshot, b: Snapshot) -> Snapshot:
     """Return a state that covers `a` and `b`, with as few unknown registers as possible.
 
-    A state covers another one if each of its registers is unknown or equal to that of the other. A
-    register bit that is the same constant in `a` and `b` keeps it; all other register bits are
-    unknown. Memories are those of `a`.
+    State x covers state y if each register of x is unknown or equal to the same register of y. A
+    register bit that is the same constant in `a` and `b` keeps this constant; all other register
+    bits are unknown. Memories are those of `a`.
     """
     return with_register_arrays(
         a, [merge_bits(x, y) for x, y in zip(register_arrays(a), register_arrays(b), strict=True)]
@@ -168,8 +168,8 @@ def select_runs(which: BoolArray, now: Snapshot, before: Snapshot, runs: int) ->
 def forget_changes(now: Snapshot, before: Snapshot) -> Snapshot:
     """Return state `now` without the words that have moved since the earlier state `before`.
 
-    A register bit that has a symbol (a bit of a word) and differs from `before` becomes unknown. So
-    does every memory bit that differs. Registers with constants keep these.
+    A register bit that has a symbol (a bit of a word) and differs from `before` becomes unknown. A
+    memory bit that differs from `before` becomes unknown in any case. Registers keep constants.
     """
     return map_arrays(
         lambda new, old: np.where((new > 1) & (new != old), UNKNOWN, new),
@@ -182,8 +182,9 @@ def forget_changes(now: Snapshot, before: Snapshot) -> Snapshot:
 def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
     """Return state `now` in which register bits with moving words are unknown.
 
-    These are register bits that differ from the earlier state `before` and are a symbol (a bit of a
-    word) in one of the two. A register that changes from one constant to another keeps the new one.
+    A register bit becomes unknown if it differs from the earlier state `before`, and is a symbol (a
+    bit of a word) in one of the two states. A register that changes from one constant to another
+    keeps the new constant.
     """
     return with_register_arrays(
         now,
@@ -197,9 +198,9 @@ def forget_moving_words(before: Snapshot, now: Snapshot) -> Snapshot:
 def cover_runs(now: Snapshot, runs: int) -> Snapshot:
     """Return the state of a single run that covers all runs of `now`.
 
-    A state covers a run if each of its registers is unknown or equal to that of the run. A register
-    bit that is the same constant in all runs keeps it; all other register bits, also those of
-    words, are unknown.
+    A state covers a run if each of its registers is unknown or equal to the same register of the
+    run. A register bit that is the same constant in all runs keeps this constant; all other
+    register bits are unknown, even if they hold bits of words.
 
     Parameters
     ----------

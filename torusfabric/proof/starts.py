@@ -139,11 +139,12 @@ class Starts:
         }
 
     def find_resting_state(self, before: Snapshot | None = None) -> Snapshot:
-        """Return the state between runs, with unknown bits where it can differ.
+        """Return the resting state: the state between runs, as far as it is always the same.
 
-        The search begins with the state after a reset, merged with the state `before` if it is
-        given. A register bit that changes in the next cycle without a start is made unknown, until
-        no known bit changes.
+        A bit that can differ from one pause between runs to another is unknown in it. The search
+        begins with the state after a reset, merged with the state `before` if it is given. A
+        register bit that changes in the next cycle without a start is made unknown, until no known
+        bit changes.
         """
         machine = self._machine
         machine.prepare_runs(1)

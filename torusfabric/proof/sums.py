@@ -3,8 +3,8 @@
 Why: all operators are commutative and associative, so the multiset determines the result. The same
 code serves every operator; `units` proves separately that each operator module is right.
 
-The *identity word* of an operator changes no word that it is combined with, such as 0 for a sum. It
-is called *neutral* here. A *class* is a set of bit positions at which the identity word of every
+The *identity word* of an operator, here called *neutral*, changes no word that it is combined with,
+such as 0 for a sum. A *class* is a set of bit positions at which the identity word of every
 operator has equal bits (see `units`).
 """
 

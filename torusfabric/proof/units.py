@@ -65,9 +65,10 @@ def link_registers(fabric: Fabric) -> dict[str, int]:
 def bit_classes(fabric: Fabric) -> list[list[int]]:
     """Return the classes of bit positions in a word, each as a list of positions.
 
-    Two positions are in one class if the identity word of every operator has equal bits there. Most
-    operators have identity words of equal bits. The identity words of signed minimum and maximum
-    differ in the highest bit, which is then a class of its own.
+    Two positions are in one class if the identity word of every operator has equal bits there. (The
+    identity word leaves the result of its operator unchanged.) Most operators have identity words
+    of equal bits. Those of signed minimum and maximum have another highest bit, which is then a
+    class of its own.
     """
     found: dict[tuple[int, ...], list[int]] = {}
     for position in range(fabric.width):
@@ -85,10 +86,11 @@ def neutral_bits(fabric: Fabric, position: int) -> tuple[int, ...]:
 
 
 def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
-    """Return the name of the operator module of a fabric, with the classes of bit positions.
+    """Return the name of the operator module of a fabric, and the classes of bit positions.
 
-    `design` is the Verilog of the fabric. A fabric without a reduction has no operator module. For
-    the classes see `bit_classes`.
+    Two positions are in one class if the identity word of every operator has equal bits there, see
+    `bit_classes`. A fabric without a reduction has no operator module. `design` is the Verilog of
+    the fabric.
     """
     modules, unit = [], fabric.operator_unit
     if unit is not None:

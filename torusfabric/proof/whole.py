@@ -45,8 +45,8 @@ def all_runs(fabric: Fabric) -> list[Run]:
 class AllRunsProof:
     """Proof that every run of a fabric ends in the predicted cycle with the expected words.
 
-    All runs are executed on the gates of the fabric, with symbols in place of data. The program
-    predicts the cycle.
+    All runs are executed on the gates of the fabric, with symbols in place of data. The cycle in
+    which a run must end is computed from the program.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class AllRunsProof:
     text : GateText
         The emitted Verilog as gates.
     runs : function of (Fabric, SymbolicMachine) -> Runs
-        Makes the executor of runs; by default that of the fabric's interface.
+        Makes the object that executes runs; by default, the interface of the fabric makes it.
     """
 
     def __init__(
@@ -125,10 +125,11 @@ class AllRunsProof:
     def prove(self, progress: Progress) -> int:
         """Prove all runs; returns the number of comparisons.
 
-        All runs begin in the resting state, the registers between runs with unknown bits where they
-        can differ. If a run ends in a state that this one does not cover, more bits of it are made
-        unknown, and all runs are executed again. This is done first with a sample of runs, which is
-        fast and finds nearly all such bits. `progress` is called after each batch of runs.
+        All runs begin in the *resting state*: the registers between two runs. A bit that can differ
+        from run to run is unknown in it. If a run ends with registers that differ from a known bit
+        of the resting state, this bit is made unknown, and all runs are executed again. First a
+        sample of runs is executed in this way, which is fast and finds nearly all such bits.
+        `progress` is called after each batch of runs.
         """
         rest = self._runs.starts.find_resting_state()
         # Widen the resting state by the sample, without comparison of words.
@@ -174,7 +175,10 @@ class AllRunsProof:
         *,
         compares: bool = True,
     ) -> Snapshot:
-        """Execute all refused starts, and some runs, from the state between runs, and check them.
+        """Execute and check some runs, and all starts that the fabric must refuse.
+
+        All of them begin in the state between runs. The result stands for the states in which they
+        end: register bits that differ are unknown.
 
         Parameters
         ----------

@@ -226,10 +226,11 @@ def control_tree_inputs(fabric: Fabric, text: GateText) -> dict[Bit, Bit]:
 
 
 def _delayed_bits(module: GateModule) -> Iterator[tuple[str, int, str, int]]:
-    """Yield the pairs of an output bit and an input bit that it shows one cycle later.
+    """Yield each output bit that shows an input bit one cycle later, together with this input bit.
 
-    Each is a tuple: output port, position of the bit in it, input port, position. They are found by
-    execution of one clock edge with a different symbol on each input bit.
+    The result is a tuple: output port, position of the bit in this port, input port, position in
+    this port. The pairs are found by the execution of one clock edge, with a different symbol on
+    each input bit.
     """
     program = GateProgram(module, {name: [*range(len(b))] for name, b in module.outputs.items()})
     places = [(name, k) for name, bits in program.inputs.items() for k in bits if name != "rst"]

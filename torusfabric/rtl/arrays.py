@@ -136,12 +136,12 @@ class Slice(NamedTuple):
     width: int
 
     def at_instances(self, rows: IntArray) -> Slice:
-        """Return the slice for some instances only, given their positions in the array.
+        """Return the slice for some of the instances.
 
         Parameters
         ----------
         rows : ndarray of int
-            The positions of the instances.
+            The positions of these instances in the array.
         """
         number = None if self.number is None else self.number[rows]
         start = self.start if isinstance(self.start, int) else self.start[rows]
@@ -167,7 +167,7 @@ class Slice(NamedTuple):
         return cls(net, number, start, width)
 
     def instance_parts(self, count: int) -> Iterator[Part]:
-        """Yield the bits that drive the input at each of `count` instances, in order."""
+        """Yield, for each of `count` instances in order, the bits of a net that drive its input."""
         starts = repeat(self.start) if isinstance(self.start, int) else self.start.tolist()
         nets = repeat(self.net, count)
         if self.number is not None:
@@ -193,7 +193,7 @@ class Constants(NamedTuple):
         return self._replace(values=self.values[rows])
 
     def instance_parts(self, count: int) -> Iterator[Constant]:
-        """Yield the constant of each of `count` instances, in order."""
+        """Yield, for each of `count` instances in order, the constant that drives its input."""
         return map(Constant, self.values.tolist(), repeat(self.width))
 
 
@@ -227,16 +227,16 @@ class SliceChoice(NamedTuple):
         return SliceChoice(tuple(each.at_instances(rows) for each in self.slices), self.which[rows])
 
     def used_slices(self) -> Iterator[tuple[IntArray, Slice]]:
-        """Yield each slice that an instance uses, with the positions of the instances that use it.
+        """Yield each slice that an instance uses, after the positions of the instances that use it.
 
-        The slice covers these instances only.
+        A slice is yielded for these instances only: its arrays have one entry for each of them.
         """
         for number in np.unique(self.which).tolist():
             rows = np.flatnonzero(self.which == number)
             yield rows, self.slices[number].at_instances(rows)
 
     def instance_parts(self, count: int) -> Iterator[Part]:
-        """Yield the bits that drive the input at each of `count` instances, in order."""
+        """Yield, for each of `count` instances in order, the bits of a net that drive its input."""
         every = [(rows, [*each.instance_parts(len(rows))]) for rows, each in self.used_slices()]
         order = np.argsort(np.concatenate([rows for rows, _ in every]))
         parts = [part for _, parts in every for part in parts]
@@ -306,9 +306,9 @@ class Array:
 
     @classmethod
     def from_instance(cls, instance: Instance, widths: Mapping[str, int]) -> Array:
-        """Return an array of one instance.
+        """Return the array that consists of one instance.
 
-        `widths` has the width of each net that the instance drives.
+        `widths` has the width in bits of each net that the instance drives.
         """
         inputs = {
             port: tuple(
@@ -335,15 +335,13 @@ class Array:
         )
 
     def rename_nets(self, names: Mapping[str, str]) -> Array:
-        """Return the array with some nets renamed.
-
-        A name such as ``word_{}``, which stands for a net of each instance, is looked up in `names`
-        as it is written.
+        """Return a copy of the array in which some nets have other names.
 
         Parameters
         ----------
         names : mapping of str to str
-            Old name -> new name of each net that is renamed.
+            Old name -> new name of each net that is renamed. A name such as ``word_{}`` stands for
+            the nets of all instances.
         """
         inputs = {
             port: tuple(
@@ -358,7 +356,7 @@ class Array:
         return replace(self, inputs=inputs, outputs=outputs)
 
     def expand_name(self, pattern: str) -> Iterator[str]:
-        """Return the name of each instance, or of its net, from a name with ``{}``.
+        """Yield one name for each instance: `pattern` with the number of the instance.
 
         Parameters
         ----------

@@ -230,9 +230,10 @@ class Distribution:
         return (Part(f"{net}_near_{self.groups.group_of(node)}", 0, width or whole),)
 
     def group_registers(self, net: str, nodes: IntArray, width: int | None = None) -> Slice:
-        """Return the driver of an input at some nodes: the register of each node's group for a net.
+        """Return the driver of an input at some nodes: registers that bring a signal to the nodes.
 
-        See `group_register`.
+        Each group of nodes with consecutive numbers has such a register; at each node, the input
+        is driven by the register of its group. See `group_register`.
 
         Parameters
         ----------
@@ -248,7 +249,9 @@ class Distribution:
     def group_registers_of_nets(
         self, nets: Sequence[str], nodes: IntArray, width: int | None = None
     ) -> tuple[Slice, ...]:
-        """Return the same as `group_registers` for several nets: one `Slice` for each net.
+        """Return, for each of several nets, the registers that bring it to some nodes.
+
+        The result has one `Slice` for each net, as `group_registers` returns it.
 
         Parameters
         ----------

@@ -4,8 +4,8 @@
 A *core* is the hardware that executes a program, and a *front* the hardware of an adapter around
 it. The front provides the ports of the fabric (`torusfabric.rtl.front`).
 
-This class knows no adapter. `torusfabric.fabric` derives from it the `Fabric` that users make, and
-chooses the front from the arguments of the user.
+The class `Fabric` of this module knows no adapter. `torusfabric.fabric` derives from it the
+`Fabric` that users make, and chooses the front from the arguments of the user.
 """
 
 from __future__ import annotations
@@ -173,8 +173,9 @@ class Fabric(wiring.Component):
 
         `m` is the module of the design that contains the fabric as `design`.
 
-        Here there are none. A fabric that is one part of a larger network overrides this method: it
-        drives the number of the part and the link ports.
+        This method drives nothing, because all inputs of a complete fabric have pins. A fabric that
+        is one part of a larger network overrides the method: it drives the number of the part and
+        the link ports.
         """
 
     @property

@@ -158,9 +158,10 @@ def received_pitch(program: Program, form: int) -> int:
 def _common_divisor(program: Program, form: int, pitch: int) -> int:
     """Return the largest number that divides all block lengths and first addresses of a form.
 
-    These are counted in flits. A word of R flits never holds flits of two blocks if R divides this
-    number. It is 0 if there is a single block, at address 0. `form` is the number of the form, and
-    `pitch` the distance between the addresses of successive flits of a received block.
+    Lengths and addresses are counted in flits. If R divides the result, a word of R flits never
+    holds flits of two blocks. The result is 0 if there is a single block, at address 0. `form` is
+    the number of the form, and `pitch` the distance between the addresses of successive flits of a
+    received block.
     """
     of_form, part = program.forms[form], program.part(form)
     blocks, collective = part.schedule.blocks, part.schedule.collective

@@ -79,7 +79,8 @@ ROM_BITS_A_CELL = 16
 class Origins:
     """The way in which receivers know the origin of a word, and its cost.
 
-    The cost is compared with that of *tags*: the number of the origin, sent along with every flit.
+    For comparison, it has the cost of *tags*. A tag is the number of the origin, sent along with
+    every flit.
 
     Parameters
     ----------

@@ -458,9 +458,9 @@ def _add_ram(
 ) -> Value:
     """Add a RAM with the storage `rows`, and return the word that it reads.
 
-    `name` is that of the submodule. `write` and `read` drive its ports; `write.enable` has one bit
-    for each part of a word. A wide part gets several copies of its enable bit, so that the
-    simulator can compile the port. `attributes` are those of the memory in emitted Verilog.
+    `name` is the name of the submodule. `write` and `read` drive its ports; `write.enable` has one
+    bit for each part of a word. A wide part gets several copies of its enable bit, so that the
+    simulator can compile the port. The memory has the attributes `attributes` in emitted Verilog.
     """
     m.submodules[name] = ram = memory.Memory(rows, attrs=attributes)
     ram.data.name = "ram"

@@ -98,9 +98,9 @@ def select_bits(count: int, index: int, *, idles: bool = False) -> list[int]:
     Returns
     -------
     list of int
-        The bits y, x, z1, z2, ..: a stage whose z is 1 passes one of its two inputs, as y says. If
-        x is 1, the first stage does. The bit x is absent for fewer than four inputs, unless the
-        cascade idles.
+        The bits y, x, z1, z2, ..: with x = 1, the first stage passes one of its two inputs; with
+        zk = 1, stage k behind it does. In each case y says which input passes. The bit x is absent
+        for fewer than four inputs, unless the cascade idles.
 
     Examples
     --------
@@ -402,8 +402,8 @@ class Multiplexer:
 
         The inputs are `words` (first word lowest) and `select`, and the output is `word`. `logic`
         is a function of (Module, list of words, select bits) that returns the word. The name of the
-        module is `name` with the number of words and their bits; `about` and `shape` are those of
-        `SharedModule`.
+        module is `name` with the number of words and their bits. `about` describes the module in
+        one line, and `shape` is the key for hand-written forms of the module.
         """
 
         def fill_module(m: Module, words: Value, select: Value, word: Value) -> None:
@@ -479,8 +479,8 @@ def _multiplex_slices(
 
     Each slice of up to `SLICE_BITS` bits has a register of the select bits, because a register with
     a small fan-out is faster. `width` is the number of bits of each of the words `inputs`. The
-    names of the signals and instances of slice k begin with `name` and k. `branched` and `small`
-    are those of `add_multiplexer`.
+    names of the signals and instances of slice k begin with `name` and k. `branched` is True for
+    two branches that select in parallel, and `small` to prefer few LUTs to a fast clock.
     """
     passed: list[Value] = []
     constant = any(isinstance(word, Const) for word in inputs)
@@ -513,8 +513,8 @@ def continued_cascade(
 ) -> Value:
     """Return the output of the second half of a cascade, behind a pipeline register.
 
-    A cascade is a chain of stages that each pass the output of the last stage, or one of two more
-    words.
+    A cascade is a chain of stages. Each stage passes the output of the stage before it, or one of
+    two more words.
 
     Parameters
     ----------

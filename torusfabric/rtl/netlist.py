@@ -143,7 +143,7 @@ class Netlist:
         return replace(self, arrays=tuple(Array.from_instance(each, widths) for each in instances))
 
     def all_bits(self, net: str) -> tuple[Part, ...]:
-        """Return all bits of a net, as a tuple of one part."""
+        """Return the whole net `net` as a driver of inputs: a tuple with one `Part`."""
         return (Part(net, 0, self.net_widths[net]),)
 
     def split_net(self, net: str, width: int) -> list[Part]:
@@ -334,7 +334,7 @@ class NetlistBuilder:
         self._modules[name], self._roles[name] = make, role
 
     def all_bits(self, net: str) -> tuple[Part, ...]:
-        """Return all bits of a net, as a tuple of one part."""
+        """Return the whole net `net` as a driver of inputs: a tuple with one `Part`."""
         return (Part(net, 0, self.nets[net]),)
 
     def low_bits(self, net: str, width: int) -> tuple[Part, ...]:

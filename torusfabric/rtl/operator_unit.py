@@ -48,7 +48,8 @@ Bit = bool | None
 class _Control(NamedTuple):
     """The driver of a control, a signal such as ``signed`` that configures the operators' logic.
 
-    It is one of the control bits that are sent to all nodes, perhaps inverted, or a constant.
+    The driver is a constant, or one of the control bits that are sent to all nodes, perhaps
+    inverted.
 
     Parameters
     ----------
@@ -103,13 +104,13 @@ class OperatorUnit:
 
     @cached_property
     def _control_plan(self) -> tuple[dict[str, _Control], list[list[Bit]]]:
-        """The driver of each control, by its name, and each control bit as a list of values.
+        """The driver of each control, by its name, and the values of each control bit.
 
-        A list has a value for each operator, None where the bit does not matter.
-
-        A *control* is a signal that configures the logic, such as ``signed``. For `add` and `max`
-        the plan is ``({"add": _Control(0, False), ..}, [[True, False]])``: the control ``add`` is
-        control bit 0, which is 1 for `add` and 0 for `max`.
+        A *control* is a signal that configures the logic, such as ``signed``. A *control bit* is
+        sent to all nodes, and drives one control or several. Its values are a list with an entry
+        for each operator, None where the bit does not matter. For `add` and `max` the plan is
+        ``({"add": _Control(0, False), ..}, [[True, False]])``: control bit 0 drives the control
+        ``add``, and is 1 for `add` and 0 for `max`.
         """
         wanted = [self._control_values(operator) for operator in self.operators]
         columns: list[list[Bit]] = []
@@ -214,11 +215,10 @@ class OperatorUnit:
         return result
 
     def _combine_shared(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
-        """Return the result of the run's operator, if it is one of those that share hardware.
+        """Return the result for `a` and `b`, if the run's operator shares hardware with others.
 
-        The result is 0 if no operator shares hardware.
-
-        The parameters `a`, `b`, `code` and `width` are those of `combine`.
+        Built-in operators, such as `add` and `max`, share hardware. The result is 0 if the unit has
+        none of them. The words have `width` bits, and `code` has the control bits of the run.
         """
         names, alone = self._shared_names, [each for each in self.operators if each.name in _SHARED]
         if len(alone) == 1:

@@ -277,8 +277,8 @@ def find_form(served: Sequence[Sequence[Range]], mode: Value | None, length: Val
 def _look_up_form(ranges: Sequence[Range], length: Value) -> Value:
     """Return the number of the form for a length, as the output of a look-up table.
 
-    `ranges` are those of the mode, see `find_form`. The table ends where the last range has begun;
-    longer lengths use its last entry.
+    `ranges` says for each form of the mode from which length on it is used, see `find_form`. The
+    table ends where the last range has begun; longer lengths use its last entry.
     """
     numbers = min(1 << len(length), 2 * ranges[-1].start)
     starts = [start for start, _ in ranges]
@@ -324,14 +324,14 @@ def find_entry(
     m : Module
         The module that takes the logic.
     leaf : Leaf
-        The module with the members of `entry_members`.
+        The same module as a component; it has the inputs and outputs of `entry_members`.
     start : StructLayout
         The bit layout of mode, root and least length of an entry.
     chosen : dict of str to Value
         The mode, length and root of the start.
     beyond : Value, optional
-        High if the root that the user asks for is too large for ``chosen["root"]``, which has its
-        low bits only. No such node exists then.
+        High if the root that the user asks for is no node, because it is too large for
+        ``chosen["root"]``, which has only its low bits.
 
     Returns
     -------

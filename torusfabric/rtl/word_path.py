@@ -1,7 +1,7 @@
 """The path of a word through a core, cycle by cycle, with the code that builds each stage.
 
-It answers "where is this flit after clock edge 7, and which function made that register?". The path
-is the same for fabrics with fixed and with writable tables.
+The module answers questions such as "where is this flit after clock edge 7, and which function made
+this register?". The path is the same for fabrics with fixed and with writable tables.
 """
 
 import inspect
@@ -116,9 +116,10 @@ def stage_code(stages: list[PathStage]) -> dict[str, str]:
 def _path_stages(
     program: Program, moments: list[Moment]
 ) -> Iterator[tuple[int, str, int, int, Code]]:
-    """Yield cycle, description, node, port and code of each stage on the path of a word.
+    """Yield each stage on the path of a word: its cycle, description, node, port and code.
 
-    The port is that of an out-port, or -1. The code is the function that builds the stage.
+    A stage is a register or memory that holds the word, or a signal that controls its path. The
+    port is the number of an out-port, or -1. The code is the function that builds the stage.
     `moments` lists the steps of the word through the program in order of time, from `follow_flit`.
     """
     (_, _, sender, _), read = moments[:2]

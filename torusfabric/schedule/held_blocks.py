@@ -108,11 +108,12 @@ class HeldBlocks:
         return Transfers(transfers.source, transfers.hops, listed)
 
     def with_whole_sums(self, transfers: Transfers) -> Transfers | None:
-        """Return the transfers, in which one entry stands for all contributions to a sum.
+        """Return the transfers of a round with whole sums in place of lists of contributions.
 
-        This is possible if a transfer that lists some contributions to a sum lists all that its
-        sender holds. The entry is the `whole_sum_id` of the sum. The result is None if a transfer
-        carries only some of them, or if the payload does not say which sums are carried.
+        A whole sum is one entry of the list of a transfer, and stands for all contributions to a
+        sum that the sender holds; it is the `whole_sum_id` of the sum. The result is None if some
+        transfer carries only a part of the contributions that its sender holds, or if the payload
+        does not say which sums are carried.
         """
         if isinstance(transfers.payload, Grouped):
             payload = transfers.payload

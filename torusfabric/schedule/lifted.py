@@ -23,29 +23,16 @@ __all__ = ["Lifted", "Masked"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lifted(Schedule):
-    """A schedule of one group that runs in all groups at once, or in one group without some nodes.
+    """A schedule that repeats the schedule of one group in all groups at once.
 
     Groups are sub-tori and share no arc. A schedule without contention in one group therefore has
-    no contention in all groups together.
+    no contention in all groups together. The groups can also be a single one that lacks some nodes
+    of the network: the others take no part (see `for_network`).
 
     Parameters
     ----------
     part : Schedule
         The schedule of one group, on the torus of the group.
-
-    Examples
-    --------
-    An all-gather in each of the three rows of a torus. The schedule of one row has 8 transfers in
-    each of its two steps, all rows together have 24.
-
-    >>> import torusfabric as tf
-    >>> schedule = tf.plan("3x4", "allgather@1", algorithm="hamiltonian")
-    >>> schedule.part.topology, schedule.form, schedule.steps
-    (<Torus 4>, 'pattern', 2)
-    >>> [len(transfers) for transfers in schedule.part.rounds()]
-    [8, 8]
-    >>> [len(transfers) for transfers in schedule.rounds()]
-    [24, 24]
     """
 
     part: Schedule

@@ -9,7 +9,8 @@ class Switching(Choice):
     """The way in which a message passes the nodes on its path: store-and-forward or circuit.
 
     With store-and-forward, a message moves by one hop in a round. With circuits, the whole path is
-    held for a round. The words for both are accepted in place of the values.
+    held for a round. The texts ``"store-and-forward"`` and ``"circuit"`` are accepted in place of
+    the members.
 
     Examples
     --------

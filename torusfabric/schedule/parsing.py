@@ -127,9 +127,10 @@ def _check_at_most(name: str, value: int, most: int) -> None:
 def _parse_rounds(topology: Topology, blocks: Blocks, rounds: list[Any]) -> tuple[Transfers, ...]:
     """Return the transfers of all rounds of a file.
 
-    Transfers of a file may name their blocks as "all", or as whole sums (all contributions to a sum
-    that the sender holds). Where other transfers of the round list their blocks, these are listed,
-    too. For this, the blocks that nodes hold are followed from round to round.
+    A transfer of a file lists its blocks, or names them as "all", or as whole sums (all
+    contributions to a sum that the sender holds). One payload object describes all transfers of a
+    round. So if some transfers of a round list their blocks, those of "all" and of whole sums are
+    listed, too. For this, the blocks that nodes hold are followed from round to round.
     """
     known: KnownPaths = {}
     idle = _RoundParser(topology, 0, [], known).parse_transfers(blocks)
@@ -178,9 +179,11 @@ class _RoundParser:
     def parse_transfers(self, blocks: Blocks) -> tuple[Transfers, npt.NDArray[np.bool_] | None]:
         """Return the transfers of the round, and a mask of those whose blocks must still be listed.
 
-        The mask is the argument `whole` of `HeldBlocks.execute`: True for a transfer that carries
-        all that its sender holds, although the payload of the round lists blocks. It is None if
-        nothing must be listed: all transfers list their blocks, or all carry everything.
+        One payload describes all transfers of a round. If some transfers of the file list their
+        blocks and others carry all that their sender holds, the payload is a list. The mask is True
+        for the transfers that carry all, whose lists are still empty; `HeldBlocks.execute` fills
+        them in. Whole sums in a list are replaced by blocks there, too. The mask is None if neither
+        is needed: all transfers list single blocks, or all carry everything.
         """
         source, hops = self._parse_hops()
         if any("sum" in entry for entry in self.entries):

@@ -24,7 +24,7 @@ __all__ = ["Quotient", "QuotientRound", "Send"]
 class Send:
     """The messages that some nodes send in a round, all along the same relative path.
 
-    A *label* is a class of nodes that behave alike, see `Quotient`.
+    Every node has a *label*, a number; nodes with the same label behave alike, see `Quotient`.
 
     Parameters
     ----------
@@ -118,7 +118,10 @@ class Quotient(Schedule):
 
     @cached_property
     def nodes_by_label(self) -> IntArray:
-        """The nodes with each label in ascending order, shape (modulus, nodes with a label)."""
+        """The nodes by label: row l has the nodes with label l, in ascending order.
+
+        The array has the shape (modulus, nodes with a label).
+        """
         order = np.argsort(self.labels, kind="stable").astype(np.int32)
         return order.reshape(self.modulus, -1)
 

@@ -1,7 +1,8 @@
 """The JSON Schema of schedule files, and the messages about files that violate it.
 
-The schema is the file ``schedule.schema.json`` beside this module. Its descriptions complete the
-sentence "x must be ..", so that the form of a file is written in one place only.
+The schema is the file ``schedule.schema.json`` beside this module. Each of its descriptions
+completes the sentence "x must be ..", and serves as the text of the message about a wrong value. So
+the form of a file and the messages cannot contradict each other.
 """
 
 import json

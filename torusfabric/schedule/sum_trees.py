@@ -1,7 +1,8 @@
 """Recognition of reductions along fixed trees, and of schedules of single blocks and single hops.
 
-Hardware for both is simpler. Along fixed trees, a node always combines the same in-ports and feeds
-the same out-ports, so messages of any length stream through.
+Hardware for such schedules is simpler. Along fixed trees, a node always combines the words of the
+same in-ports and feeds the same out-ports, so messages of any length stream through. If every
+transfer is a single block over a single hop, rounds need no pause.
 """
 
 from __future__ import annotations

@@ -21,10 +21,16 @@ __all__ = ["ALL", "NOTHING", "Everything", "Grouped", "KeptSums", "Listed", "Pay
 
 @dataclass(frozen=True)
 class Everything:
-    """Payload of transfers that carry all that their sender held before the round."""
+    """Payload of transfers that carry all that their sender held before the round.
+
+    A payload is the description of the data that the transfers of a round carry.
+    """
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (all that each sender held) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return self
 
 
@@ -33,7 +39,8 @@ class Everything:
 class Listed(ArrayFields):
     """Payload of transfers that carry listed blocks.
 
-    Transfer ``k`` carries the blocks ``ids[indptr[k]:indptr[k + 1]]``, in this order.
+    A payload is the description of the data that the transfers of a round carry. Here transfer
+    ``k`` carries the blocks ``ids[indptr[k]:indptr[k + 1]]``, in this order.
 
     Parameters
     ----------
@@ -74,7 +81,10 @@ class Listed(ArrayFields):
         return [ids[low:high] for low, high in pairwise(np.asarray(self.indptr).tolist())]
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (listed blocks) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         first, sizes = self.indptr[:-1][chosen], np.diff(self.indptr)[chosen]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         inside = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], sizes)
@@ -86,8 +96,9 @@ class Grouped:
     """Payload of transfers that carry all blocks of one set that their sender held before the
     round.
 
-    All blocks of the collective are divided into numbered sets. These are sets of blocks, not the
-    groups of nodes of a collective.
+    A payload is the description of the data that the transfers of a round carry. All blocks of the
+    collective are divided into numbered sets. These are sets of blocks, not the groups of nodes of
+    a collective.
 
     Parameters
     ----------
@@ -101,7 +112,10 @@ class Grouped:
     wanted: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (sets of blocks) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.group, self.wanted[chosen])
 
 
@@ -109,9 +123,10 @@ class Grouped:
 class KeptSums(ArrayFields):
     """Payload of a reduction in which nodes keep their sums: one word for each transfer.
 
-    A node has a sum for each chunk, and adds all words that arrive to it. It sends a copy of the
-    sum that it had before the round, or it forwards a word. The forwarded word is the one of the
-    same chunk that arrived last at an in-port, in any earlier round; it is not changed.
+    A payload is the description of the data that the transfers of a round carry. A node has a sum
+    for each chunk, and adds each word that arrives to the sum of its chunk. A transfer carries a
+    copy of the sum that its sender had before the round, or a word that the sender forwards without
+    a change: the word of the same chunk that arrived last at some in-port, in any earlier round.
 
     Parameters
     ----------
@@ -127,7 +142,10 @@ class KeptSums(ArrayFields):
     passed: IntArray
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the payload of the transfers in `chosen`: their indices, or a mask."""
+        """Return the payload (words of sums) of the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.chunk[chosen], self.passed[chosen])
 
 
@@ -208,7 +226,10 @@ class Transfers(ArrayFields):
         return len(self.source)
 
     def of(self, chosen: IntArray | BoolArray) -> Self:
-        """Return the transfers in `chosen`: their indices, or a mask."""
+        """Return the transfers that `chosen` selects.
+
+        `chosen` has the indices of transfers, or True for each selected transfer.
+        """
         return type(self)(self.source[chosen], self.hops[chosen], self.payload.of(chosen))
 
     def moved(self, source: IntArray, port: IntArray) -> Self:

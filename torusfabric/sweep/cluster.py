@@ -1,4 +1,7 @@
-"""Workers on a Dask cluster for the points of a sweep."""
+"""Workers on a Dask cluster, which compute the points of a sweep.
+
+A *point* is one step of a sweep, such as a simulation, with a value for each axis of its grid.
+"""
 
 import asyncio
 import concurrent.futures
@@ -21,7 +24,7 @@ def run_on_cluster(points: Iterable[Point], address: str) -> Generator[Row, None
 
     A point is a step of a sweep with a value for each axis; its row is the point with its result.
     If a worker is lost, another worker computes its point. A row is fetched as soon as it is done,
-    and then released. Why: Dask computes a row that is not released again if its worker is lost.
+    and then released. Why: when a worker is lost, Dask repeats its work for all unreleased rows.
 
     Parameters
     ----------

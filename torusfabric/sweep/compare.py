@@ -77,7 +77,7 @@ class HardwareSettings:
 
     @property
     def longest_flits(self) -> int | None:
-        """Flits of the longest message; None if neither length is given."""
+        """Flits of the longest message; None if the user chose neither `max_flits` nor `flits`."""
         return self.max_flits or self.flits
 
     def compile_program(self, schedules: Schedule | Sequence[Schedule]) -> Program:
@@ -98,8 +98,9 @@ class HardwareSettings:
     def fabric_costs(self, program: Program) -> dict[str, Any]:
         """Build the fabric of a program, and return its costs, such as ``memory_bits``.
 
-        The keys are in `COSTS`. LUTs and flip-flops need a target. Without a target, and without
-        the extra ``hardware``, the result is empty.
+        The keys are in `COSTS`. LUTs, flip-flops and block RAMs are included only if a target is
+        given. If no target is given and Amaranth (of the extra ``hardware``) is not installed, the
+        result is empty.
 
         Raises
         ------
@@ -170,7 +171,7 @@ def compare(
     Returns
     -------
     entries : list of dict
-        An entry for each schedule: first those of files, then in the order of the catalogue. An
+        An entry for each schedule: first those of files, then one for each algorithm. An
         entry also has the use of links (``links``), the name of the file (``plan``), and for
         schedules in which flits stream through trees, the share of a message that each arc carries
         (``stream``).
@@ -215,7 +216,7 @@ def compare(
 
 
 def suitable_algorithms(selection: Selection) -> tuple[list[Algorithm], dict[str, str]]:
-    """Return the suitable algorithms for a selection, and the needs that rule out the others.
+    """Return the suitable algorithms for a selection, and why each other one is unsuitable.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ def suitable_algorithms(selection: Selection) -> tuple[list[Algorithm], dict[str
     Returns
     -------
     algorithms : list of Algorithm
-        Suitable algorithms, in the order of the catalogue.
+        Suitable algorithms, in the order of the catalogue (the list of all algorithms).
     misfits : dict of str to str
         For each other algorithm for the collective, by its name, its unmet need as a noun phrase,
         such as "a torus".
@@ -252,8 +253,8 @@ def compare_fabrics(
 ) -> tuple[list[dict[str, Any]], int]:
     """Build a fabric of several collectives with preferred algorithms, and with others in turn.
 
-    The first fabric has the first suitable algorithm of the catalogue in each mode. In each further
-    fabric one mode has another algorithm.
+    The first fabric has the preferred algorithm in each mode: the first suitable one in the list of
+    all algorithms. In each further fabric one mode has another algorithm.
 
     Parameters
     ----------

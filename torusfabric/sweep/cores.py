@@ -1,4 +1,7 @@
-"""Worker processes on this machine for the points of a sweep; see `cluster` for other machines.
+"""Worker processes on this machine, which compute the points of a sweep.
+
+A *point* is one step of a sweep, such as a simulation, with a value for each axis of its grid. For
+other machines see `cluster`.
 
 Only the main process writes results. The workers and their tools end with the main process, even if
 it is killed. Why: a worker that stays behind could compute the same points as the next sweep.

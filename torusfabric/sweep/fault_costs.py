@@ -28,7 +28,8 @@ def fault_costs(
 ) -> list[dict[str, Any]]:
     """Plan a collective without faults, with each fault alone, and with all faults.
 
-    `resolve` chooses an algorithm for each network, unless the selection has a suitable one.
+    On each network the algorithm of the selection is used if it is suitable there; otherwise the
+    best suitable one, as ``torusfabric plan`` chooses it.
 
     Parameters
     ----------

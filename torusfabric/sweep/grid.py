@@ -20,7 +20,8 @@ The file of results has a line of JSON, a *row* (not a row of a program), for ea
 - A sweep that is started again computes only the missing rows.
 - A failed point, such as one that runs out of memory, is printed but has no row, so that the next
   start tries it again.
-- A row of a schedule file belongs to the content of that file. Workers receive the content.
+- If a point has a schedule file, its row holds for the content of the file, not for its name.
+  Workers receive the content.
 - Only one sweep at a time may use a file of results.
 """
 
@@ -94,7 +95,7 @@ class SimulationChoice(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of the grid of a sweep: a list in its description, such as that of the widths.
+    """An axis of the grid of a sweep: a list in its description, such as the list of widths.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ def _check_integers(value: Any, name: str = "") -> None:
 
     Lists and tables in `value` are searched. The message contains `name`, or the outermost key
     inside `value`. Why: TOML has no such integers, and Python refuses to convert very long ones to
-    text, as later error messages would.
+    text, which a later error message would need.
     """
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else ((name, v) for v in value):
@@ -333,12 +334,13 @@ def _random_fault_part(topology: str, faults: int, seed: int) -> Point:
 
 
 def _sample_simulations(points: dict[str, Point], simulated: SimulationChoice) -> dict[str, Point]:
-    """Return the points of a sweep by their keys, with simulations only in the sample.
+    """Replace simulations outside of a sample by predictions; return all points by their keys.
 
-    A point is a step with a value for each axis. Points of the step ``simulate`` outside of the
-    sample get the step ``cycles``, which takes the cycles from the compiled program. `simulated`
-    says if the sample has all simulations, some, or none. The key of a point decides if the point
-    is in the sample. Why: if the user adds values to the grid, the sample keeps its points.
+    A point is a step with a value for each axis. A point of the step ``simulate`` outside of the
+    sample gets the step ``cycles``, which takes the cycles from the compiled program. `simulated`
+    says if the sample has all simulations, some, or none. The sample has the first simulation of
+    each collective with each algorithm, and others by their keys. Why keys: if the user adds values
+    to the grid, these simulations stay in the sample.
     """
     if simulated is SimulationChoice.ALL:
         return points
@@ -391,12 +393,14 @@ def _length_choices(grid: dict[str, Any]) -> list[Point]:
 
 
 def _expand_point(point: Point) -> list[Point]:
-    """Return the points of a sweep for which one point stands, as the grid has it.
+    """Replace general values of a point, such as ``all``; return the points for which it stands.
 
-    A point is a step with a value for each axis. The algorithm ``all`` stands for each algorithm of
-    the collective, so the result has a point for each. A point whose collective names an algorithm,
-    or several collectives, gets the algorithm ``best``, so that the list of algorithms does not
-    apply. A point with schedule files gets the digest of their content.
+    A point is a step of a sweep with a value for each axis.
+
+    - With the algorithm ``all``, the result has a point for each algorithm of the collective.
+    - A collective that names its algorithm, or several collectives, get the algorithm ``best``,
+      because the list of algorithms in the grid does not apply to them.
+    - A point with schedule files gets the digest of their content.
     """
     if "plan" in point:
         return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]

@@ -1,6 +1,8 @@
 """The work of a sweep: `compute_row` computes the row of one point, `compute_rows` all rows.
 
-`cores` and `cluster` call `compute_row` in other processes or on other machines.
+A *point* is one step of a sweep, such as a simulation, with a value for each axis of its grid. Its
+*row*, a line in the file of results, is the point with its result. `cores` and `cluster` call
+`compute_row` in other processes or on other machines.
 """
 
 from __future__ import annotations
@@ -104,8 +106,12 @@ def describe_point(point: Point) -> str:
 def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     """Compute the row of one point: the point with its result, or with the reason of an error.
 
-    The ``status`` of the row is ``done``, ``misfit``, ``failed``, or ``missing`` (a tool is not
-    installed). A misfit depends on the point alone, so that another try would give the same.
+    The ``status`` of the row is:
+
+    - ``done``;
+    - ``misfit``: the point can never be computed, for example because no algorithm is suitable;
+    - ``failed``: another error, which need not come again at the next try;
+    - ``missing``: a tool is not installed.
 
     Parameters
     ----------
@@ -129,12 +135,12 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
 
 
 def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any]:
-    """Return the entries that the work on a point adds to it, to make its row.
+    """Return the result of a point, as the entries by which the point becomes its row.
 
-    They are the ``status`` ``done`` and the ``result``; or the ``status`` ``misfit`` and the
-    ``reason``, if the point cannot be planned or built. `point` is a step of a sweep, with a value
-    for each axis. `plans` has the contents of its schedule files. If it is None, the files are read
-    here.
+    `point` is a step of a sweep, with a value for each axis. The entries are the ``status``
+    ``done`` and the ``result``; or the ``status`` ``misfit`` and the ``reason``, if the point
+    cannot be planned or built. `plans` has the contents of its schedule files. If it is None, the
+    files are read here.
     """
     if plans is None and "plan" in point:
         plans = plan_contents(point)

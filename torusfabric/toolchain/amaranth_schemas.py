@@ -27,15 +27,16 @@ def postpone_schema_checks() -> None:
 
 
 class _ValidResult(NamedTuple):
-    """The result of checking a schema that is taken to be valid without a check."""
+    """The result "valid", which `_AssumedSchema` returns without checking the schema."""
 
     valid: bool = True
 
 
 class _AssumedSchema:
-    """A substitute for jschon's schema: always valid, and evaluated by the real library.
+    """A substitute for a JSON schema of the library jschon, whose import is slow.
 
-    Evaluation is the comparison of metadata with the schema.
+    It says that the schema is valid without checking it. To compare metadata with the schema, it
+    imports the real library and lets it do so.
     """
 
     def __init__(self, schema: Any, **_: Any) -> None:

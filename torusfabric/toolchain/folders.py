@@ -134,7 +134,7 @@ def work_folder(use: str = "") -> Iterator[Path]:
 def remove_work_folders() -> None:
     """Remove all work folders of this process, although their ``with`` blocks have not ended.
 
-    It is called before the process exits at once.
+    It is called when the process exits without leaving these blocks.
     """
     for folder in list(_open_folders):
         shutil.rmtree(folder, ignore_errors=True)

@@ -181,7 +181,9 @@ def read_array(path: str | os.PathLike[str], what: str) -> NDArray[Any]:
 
 
 def _unpacked_limit(packed: int, most: int) -> tuple[int, str]:
-    """Return the size to which a compressed file may unpack.
+    """Return the size up to which a compressed file is unpacked, a protection against file bombs.
+
+    The limit is 100 times the compressed size, but at least 16 MiB, and at most `most`.
 
     Parameters
     ----------

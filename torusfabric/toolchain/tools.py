@@ -11,8 +11,8 @@ versions, while an installed program may be too old for the files that it is giv
 
 YoWASP packages run tools as WebAssembly, which has two consequences. The first use of a tool
 compiles it, which takes up to two minutes and must not happen twice at once; `require` holds a lock
-meanwhile, and sends a notice. And they cannot see absolute paths below `/tmp`; therefore `run`
-starts a tool in its work folder, with relative file names.
+meanwhile, and sends a notice. And a tool cannot see absolute paths below `/tmp`; therefore `run`
+starts it in its work folder, with relative file names.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class Tool:
     package_script : str or None
         Name of the script by which a PyPI package runs the same program.
     package : str or None
-        Name of that package, if the package has the version of the program.
+        Name of that package, if the version of the package tells the version of the program.
     """
 
     name: str
@@ -412,12 +412,15 @@ def origin_text(name: str, path: str) -> str:
 def error_line(output: str, status: int = 1) -> str:
     """Return the line of a failed tool's output that gives the reason.
 
+    If no line looks like an error, it is the last one. If memory ran out, or there is no output, a
+    text says so instead.
+
     Parameters
     ----------
     output : str
         Standard output and standard error of the tool.
     status : int
-        Exit status of the tool.
+        Exit status of the tool, by which a killed tool is recognised.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for line in lines:

@@ -189,10 +189,11 @@ def _router_shape(fabric: Fabric, array: Array, settings: int) -> RouterShape:
 
 
 def _table_sources(router: Array) -> list[Source]:
-    """Return the drivers of the inputs by which ROMs or RAMs set the multiplexers of a router.
+    """Return the nets by which ROMs or RAMs set the multiplexers of a router, as a list of sources.
 
-    These inputs have names that begin with ``setting`` or ``table``. A router without any gets its
-    select bits from the sequencer.
+    They drive the inputs whose names begin with ``setting`` or ``table``. The list is empty for a
+    router that gets its select bits from the sequencer. `router` is all instances of the router
+    module.
     """
     return [part for port, parts in router.inputs.items() if port.startswith(("setting", "table"))
             for part in parts]  # fmt: skip
@@ -212,7 +213,7 @@ NETTYPE_NONE, NETTYPE_WIRE = "`default_nettype none\n", "`default_nettype wire\n
 
 
 def translate_path(path: str, patterns: Mapping[str, str]) -> str | None:
-    """Translate the name of an instance or net in the Verilog top, for example into the netlist's.
+    """Translate the name of an instance or net in the Verilog top, such as to that in the netlist.
 
     Parameters
     ----------
@@ -365,7 +366,7 @@ class Design:
 
     @property
     def rom_module(self) -> str:
-        """Name of the ROM module."""
+        """Name of the general ROM module, of which all ROMs of the design are instances."""
         return self.prefix + ROM
 
     @property
@@ -374,7 +375,7 @@ class Design:
         return [VERILOG_FILE, *self.files]
 
     def routers(self, names: Iterable[str] | None = None) -> Design:
-        """Return a design of router modules, the modules inside, and the ROMs that set them.
+        """Return a design of router modules, with the modules inside of them and their ROMs.
 
         The result has no top; the field `top` is the name of the last module.
 

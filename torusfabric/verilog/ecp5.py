@@ -188,9 +188,10 @@ def multiplexer_body(multiplexer: Multiplexer) -> str | None:
 
 
 def _choose_in_one_level(column: BitCells, count: int) -> str:
-    """Add the cells of a multiplexer with one LUT in series; return the output net.
+    """Add a multiplexer that is one LUT deep, of three, four or six inputs; return its output.
 
-    `count` is the number of inputs: three, four or six. `column` collects the cells of one bit.
+    The LUTs work in parallel, and wide multiplexers of the ECP5 join them. `column` collects the
+    cells of one bit. The output is the name of a net, and `count` the number of inputs.
     """
     y, x, z, *further = (f"select[{k}]" for k in range(count))
     if count == 3:
@@ -219,10 +220,12 @@ def _add_cascade(column: BitCells, count: int) -> str:
 
 
 def _cascade_stage(f: int, z: int, even: int, odd: int | None = None) -> int:
-    """Return the output bit of a LUT in a chain: ``z ? (f ? odd : even) : f``.
+    """Return the output bit of a LUT in a chain: one of its own inputs, or the LUT before.
 
-    f is the output of the LUT before. Without `odd`, the bit is ``z ? even : f``: select bit z is 1
-    if this LUT chooses one of its own inputs, `even` or `odd`.
+    ``f`` is the output of the LUT before, `even` and `odd` are inputs of this LUT, and ``z`` is its
+    select bit: 1 to choose an input of its own. The bit is ``z ? (f ? odd : even) : f``: if this
+    LUT chooses, the chain before it passes a select bit as ``f``. Without `odd` it is ``z ? even :
+    f``.
     """
     if not z:
         return f
@@ -262,9 +265,10 @@ def _select_bit(b: int, c: int, d: int) -> int:
 
 
 class _LastChoice(NamedTuple):
-    """The last step by which a sum chooses its operand, which the LUTs of the carry chain make.
+    """The last step by which a sum chooses its operand, made by the LUTs of the carry chain.
 
-    The LUT of each bit has the inputs b, c and d, besides the word to which the operand is added.
+    A sum adds one of several operands to a word. The LUT of each bit of the chain has an input for
+    the word, and inputs b, c and d for this choice.
 
     Parameters
     ----------
@@ -413,10 +417,10 @@ def _carry_chain(width: int, step: _LastChoice, columns: str) -> str:
 
 
 def _chain_lut_contents(step: _LastChoice) -> int:
-    """Return the contents of each LUT of the carry chain, as a number of 16 bits.
+    """Return the contents of the LUT at each bit of a sum's carry chain, as a number of 16 bits.
 
-    Bit k is the output of the LUT if the inputs d, c, b, a are bits 3 to 0 of k. `step` is the last
-    choice among operands, which the LUT makes before it adds.
+    Bit k of the contents is the output of the LUT if its inputs d, c, b, a are bits 3 to 0 of k.
+    `step` is the last choice among operands, which the LUT makes before it adds the operand.
     """
     value = 0
     for row in range(16):

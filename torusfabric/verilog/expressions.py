@@ -86,9 +86,10 @@ def no_verilog_error(what: object) -> InputError:
 
 
 def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, int]]:
-    """Yield the values that a bit range of a value consists of, lowest bits first.
+    """Yield the parts of bits `low` to ``high - 1`` of a value, lowest bits first.
 
-    Nested concatenations and slices are followed down to the values inside.
+    Concatenations and slices in the value are resolved: bits 2 to 5 of the concatenation of a and
+    b, with 4 bits each, are bits 2 to 3 of a, then bits 0 to 1 of b.
 
     Yields
     ------
@@ -116,7 +117,8 @@ def pieces_of(value: Value, low: int, high: int) -> Iterator[tuple[Value, int, i
 def scale_offset(offset: Value, stride: int) -> Value:
     """Return the position of entry number `offset`, where entries are `stride` bits apart.
 
-    It is the product of both. If the stride is a power of two, no multiplier is needed.
+    The result is the product ``offset * stride``. If the stride is a power of two, no multiplier
+    is needed.
     """
     if stride & stride - 1:
         return offset * stride

@@ -123,7 +123,8 @@ class LiteXFabric(LiteXModule):
     def csrs(self) -> list[Any]:
         """The registers as CSRs of LiteX, in the order of their addresses.
 
-        Addresses without a register have a CSR, too, so that all addresses stay right.
+        Addresses without a register have an unused CSR. Why: LiteX gives CSRs consecutive
+        addresses, and these must be the addresses of the registers in the fabric.
         """
         found, offset = [], 0
         for name, register in self.manifest["bus"]["registers"].items():

@@ -46,7 +46,9 @@ WIDEST_ROTATED = 62
 
 
 def local_name(pattern: str) -> str:
-    """Return the name of a net or an instance inside a generate loop, without its number.
+    """Return the name that a net or an instance of the netlist has inside a generate loop.
+
+    There it needs no number, because each iteration of the loop has a scope of its own.
 
     Parameters
     ----------
@@ -145,7 +147,10 @@ class Nets:
 
     @property
     def net_patterns(self) -> dict[str, str]:
-        """Element of a Verilog array -> name of the net in the netlist: ``tx[]`` -> ``tx_{}``."""
+        """The names in the netlist of the nets in Verilog arrays, such as ``{"tx[]": "tx_{}"}``.
+
+        A key is an element of an array. ``[]`` and ``{}`` stand for its number.
+        """
         return {f"{array.name}[]": pattern for pattern, array in self._arrays.items()}
 
     def declaration_lines(self) -> Iterator[str]:
@@ -299,11 +304,11 @@ class GenerateLoop:
     # Instances
 
     def _input_expressions(self, arrays: Sequence[Array]) -> dict[Array, dict[str, str]]:
-        """Return the expression of each input: ``found[array][port]`` is its Verilog.
+        """Return the Verilog expression of each input: ``found[array][port]``.
 
-        The arrays of instances have one name, and are the alternatives of one generate ``if``.
-        Inputs that differ only in numbers get one expression with a table of these numbers, which
-        all arrays share.
+        `arrays` are the arrays of instances with one name. If they have different modules, a
+        generate ``if`` selects one for each iteration of the loop. Inputs that differ only in
+        numbers get one expression, with a table of these numbers that all arrays share.
         """
         pins: dict[Array, dict[str, str]] = {}
         alike: dict[tuple[str, tuple[object, ...]], list[tuple[Array, list[Source]]]] = {}
@@ -546,7 +551,7 @@ class GenerateLoop:
         values : ndarray of int, shape (instances,)
             The number of each instance.
         count : int
-            A number that is larger than all values.
+            A number that is larger than all values; it decides the bits of an entry of a table.
         label : str
             Name for the table, if the expression needs one.
         """
@@ -601,9 +606,10 @@ class GenerateLoop:
 
 
 def _source_key(source: Source) -> object:
-    """Return a key that is equal for drivers of an input that one Verilog expression can describe.
+    """Return a key for a source: the nets or constants that drive some bits of an input.
 
-    They differ only in a number for each instance, which the expression takes from a table.
+    Sources with equal keys can be written as one Verilog expression. They differ only in a number
+    for each instance, such as the number in the name of a net, which then stands in a table.
     """
     match source:
         case Slice(net, number, start, width):
@@ -616,9 +622,11 @@ def _source_key(source: Source) -> object:
 
 
 def _merge_sources(sources: Sequence[Source]) -> Source:
-    """Return one driver for an input of all instances, given drivers of some instances each.
+    """Return one source, for all instances of a loop, from sources for some instances each.
 
-    The drivers have equal keys, see `_source_key`, and are merged in order.
+    A source is the nets or constants that drive some bits of an input. All `sources` have the same
+    `_source_key`, so that one Verilog expression can describe them. The result has the instances of
+    all of them, in order.
     """
     first = sources[0]
     if len(sources) == 1 or isinstance(first, Constant):

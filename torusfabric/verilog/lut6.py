@@ -4,10 +4,10 @@ The user is `module_texts`, which puts them into an ``ifdef``. A 6-input LUT sel
 words, or one of two words and the output of the LUT before it.
 
 A *cascade* is a chain of LUTs, in which each one selects its own inputs or the output of the one
-before. A *branch* is a cascade for a part of the inputs. The select bits are those of cascades (see
-``torusfabric.rtl.multiplexer``), which select exactly one pair of inputs at a time. So a LUT may
-decide between two branches by the select bits of one branch alone. Synthesis cannot know this rule:
-it needs up to twice as many LUTs for a cascade.
+before. A *branch* is a cascade for a part of the inputs. The select bits have the encoding that is
+defined in ``torusfabric.rtl.multiplexer``: they select exactly one pair of inputs at a time. So a
+LUT may decide between two branches by the select bits of one branch alone. Synthesis cannot know
+this rule: it needs up to twice as many LUTs for a cascade.
 """
 
 from collections.abc import Sequence
@@ -104,8 +104,23 @@ def _add_branches(
 ) -> tuple[str, list[str]]:
     """Add to `tables` a multiplexer of two branches, which select in parallel, and a last input.
 
-    With few inputs it is a single chain of LUTs. The parameters `words`, `bits` and `idles`, and
-    the two results, are those of `_add_cascade`.
+    A branch is a chain of LUTs for a part of the inputs. With few inputs there is a single chain.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Expressions of the input words.
+    bits : sequence of str
+        Expressions of the select bits.
+    idles : bool
+        True if the multiplexer may select none of its inputs.
+
+    Returns
+    -------
+    output : str
+        Expression of the selected word.
+    used : list of str
+        Select bits of which one is high if an input is selected, and none otherwise.
     """
     sizes = branch_sizes(len(words))
     if len(sizes) == 1:

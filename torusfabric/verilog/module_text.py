@@ -116,7 +116,7 @@ class MemoryStyle(enum.Enum):
 
 @dataclass(frozen=True)
 class MemoryRuleEntry:
-    """One entry of a memory rule: memories up to a depth and a width have `style`.
+    """One entry of a memory rule: the kind of RAM for memories up to a depth and a width.
 
     For example, ``block:4096`` makes memories of up to 4,096 words of block RAM.
 

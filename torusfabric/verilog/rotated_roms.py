@@ -47,7 +47,7 @@ class RotatedRoms:
 
     @classmethod
     def from_rows(cls, rows: IntArray) -> RotatedRoms | None:
-        """Return the rule by which the first ROMs yield all others, or None if there is none.
+        """Return the rule that derives all ROMs from the first ones, or None if there is none.
 
         Parameters
         ----------
@@ -75,7 +75,10 @@ class RotatedRoms:
     def _rotated_group_starts(
         rows: IntArray, step: int, members: IntArray
     ) -> tuple[int, ...] | None:
-        """Return the segments (series of N words, for N nodes) that some nodes have rotated.
+        """Return the addresses of the segments that are rotated in the rows of some nodes.
+
+        A segment is a series of N words, for N nodes. The rows of a node are compared with the
+        stored rows of the node ``k % step``, in which each segment is rotated.
 
         Parameters
         ----------
@@ -84,13 +87,13 @@ class RotatedRoms:
         step : int
             Number of nodes whose rows would be stored.
         members : ndarray of int
-            Nodes to check.
+            Nodes k to check.
 
         Returns
         -------
         tuple of int or None
-            Address of each segment that is rotated at some of the nodes; None if the words of a
-            node are no rotation of the stored words.
+            Address of each segment that is rotated at some of the nodes; None if rotation does not
+            give the rows of all these nodes.
         """
         nodes, depth = rows.shape
         at = (np.arange(nodes) - (members // step * step)[:, None]) % nodes

@@ -1,8 +1,8 @@
 """Amaranth statements as Verilog: clocked ones as lines of ``always`` blocks, logic as expressions.
 
-The user is the writer. `processes` groups the statements of a clock domain, `StatementWriter`
-writes clocked groups, and `assigned_values` computes an expression for each signal of a group of
-logic.
+The user is the writer. `group_into_processes` groups the statements of a clock domain,
+`StatementWriter` writes clocked groups, and `assigned_values` computes an expression for each
+signal of a group of logic.
 
 Clocked statements keep their form: a register is assigned where its design assigns it, under the
 same conditions.
@@ -388,7 +388,8 @@ class _SymbolicValues:
     def _count_uses(self, statements: Iterable[ast.Statement], piece: Piece) -> int:
         """Return the number of paths through the statements on which a bit range is not assigned.
 
-        On each of these paths, the resulting expression repeats the value from before.
+        On each of these paths, the resulting expression repeats the value that `piece`, a bit range
+        of a signal, had before.
         """
         uses = 1
         for each in statements:

@@ -137,9 +137,9 @@ def conditional(test: str, yes: str, no: str) -> str:
 
 
 def bits_of(name: str, start: int, width: int, of: int) -> str:
-    """Return `width` bits, from bit `start` on, of a net with `of` bits: ``tx[7:4]``.
+    """Return the Verilog of `width` bits, from bit `start` on, of a net: ``tx[7:4]``.
 
-    All bits of the net are just `name`.
+    `of` is the number of bits of the net. If all of them are selected, the result is `name` alone.
     """
     return name if width == of else select_bits(name, start, start + width)
 
@@ -186,7 +186,7 @@ def concatenate(parts: Sequence[str]) -> str:
 
 
 def _replicate(same: list[str]) -> list[str]:
-    """Return several equal parts of a concatenation as one replication, such as ``{2{a}}``.
+    """Return the equal parts `same` of a concatenation as one replication, such as ``{2{a}}``.
 
     Expressions that are no names stay as they are. Why: Yosys would map each copy of an expression
     separately.

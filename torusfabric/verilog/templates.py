@@ -91,7 +91,8 @@ def sva_text(manifest: Mapping[str, Any], interface: Interface) -> str:
 def _run_port_assertions(ports: Mapping[str, Any]) -> Iterator[Assertion]:
     """Yield the assertions about the signals ``start``, ``busy``, ``done`` and ``cycles``.
 
-    `ports` are those of the manifest; assertions about ports that the fabric lacks are left out.
+    `ports` has the entries of the manifest for all ports. Assertions about ports that the fabric
+    lacks are left out.
     """
     if "start" in ports:
         yield Assertion("busy_or_done", "!(busy && done)")
@@ -149,7 +150,10 @@ def _forecast_lines(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _constant_cycles(value: Any) -> str:
-    """Return a SystemVerilog expression for the cycles of a run that do not depend on its length.
+    """Return a SystemVerilog expression for the constant part of the cycles of a run.
+
+    The cycles are this part, plus a number for each flit of the message. If it depends on the root,
+    the expression selects it by the root of the run.
 
     Parameters
     ----------

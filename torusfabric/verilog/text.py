@@ -126,10 +126,11 @@ def emit(
 def _module_roles(
     netlist: Netlist, prefix: str, modules: Mapping[str, ModuleText]
 ) -> dict[str, str]:
-    """Return the role of each module, as a text for reports such as "sequencer"; not of routers.
+    """Return the role of each module, as a text for reports such as "sequencer".
 
     The role is the part of the fabric that a module belongs to. A module without a role of its own
-    has the role of a module that contains it.
+    has the role of a module that contains it. Routers are left out, because reports split their
+    LUTs by purpose.
 
     Parameters
     ----------
@@ -235,7 +236,9 @@ ICARUS = "__ICARUS__"
 def unknown_to_zero_body(module: UnknownToZero) -> str:
     """Return the Verilog of an `UnknownToZero` for the simulator Icarus, after the ports.
 
-    Each bit of ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
+    This module turns unknown bits (X) of a word into 0. Why: an unknown bit would make all bits of
+    a sum unknown.
+    Each bit of its output ``known`` is 1 if the bit of ``word`` is 1, and 0 if the bit is 0 or X.
     """
     bits = [f"word[{k}]" for k in range(module.width)] if module.width > 1 else ["word"]
     known = concatenate_names([f"{bit} === 1'b1" for bit in reversed(bits)])
@@ -299,7 +302,7 @@ def _read_module_file(
 
 
 def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[SharedModule]) -> None:
-    """Add the modules in `shared`, and the modules inside, to `texts`, children first.
+    """Add the modules in `shared`, and the modules inside of these, to `texts`, children first.
 
     These modules, such as multiplexers, lie inside several other modules. Keys of `texts` are names
     with `prefix`.
@@ -312,11 +315,11 @@ def _add_shared(texts: dict[str, ModuleText], prefix: str, shared: Sequence[Shar
 
 
 def _alternative_bodies(shape: object) -> dict[str, str | None]:
-    """Return the alternative bodies of a module inside others: macro that selects a body -> body.
+    """Return the bodies of a module for certain devices: macro for an ``ifdef`` -> body.
 
-    A *body* is the Verilog of a module after its ports. It is None if the body without macros is as
-    good. `shape` describes a multiplexer, a sum or an `UnknownToZero`, which have alternatives; any
-    other object has none.
+    A *body* is the Verilog of a module after its ports. It is None if the plain body, which is used
+    without a macro, is as good. `shape` describes a multiplexer, a sum, or an `UnknownToZero`
+    (which passes a word and turns unknown bits into 0). For any other object the result is empty.
     """
     if shape is None:
         return {}
@@ -332,9 +335,10 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
 
 
 def _shared_text(shared: SharedModule, prefix: str) -> ModuleText:
-    """Return the Verilog of a module inside others, with alternative bodies for some devices.
+    """Return the Verilog of a module that lies inside of several others, such as a multiplexer.
 
-    `shared` describes the module, and `prefix` is the beginning of its name.
+    It has alternative bodies for some devices. `shared` describes the module, and `prefix` is the
+    beginning of its name.
     """
     bodies, ports = _alternative_bodies(shared.shape), shared.make_ports()
     text = write_module(

@@ -74,7 +74,11 @@ class BareInterface(Interface):
 
     @property
     def delivers(self) -> str:  # type: ignore[override]
-        """The words behind "every node" in the sentence that states the proved result of a run."""
+        """Text for the report of a proof: the words behind "every node" in the proved statement.
+
+        For nodes without memories: "has received what the collective brings it in the cycles that
+        the manifest says".
+        """
         if self._is_direct:
             return "has received what the collective brings it in the cycles that the manifest says"
         return super().delivers
@@ -144,7 +148,7 @@ class BareInterface(Interface):
         return {ADDRESS_MAP: json.dumps(core_address_map(self.program)) + "\n"}
 
     def bench_files(self) -> dict[str, str | Path]:
-        """Return the files by which a test bench drives the node ports, by their names in it."""
+        """Return the files by which a test bench drives the node ports, by names in the bench."""
         source = "direct.py" if self._is_direct else "memories.py"
         return {"fabric_port.py": SOURCES / source, "direct_port.py": "direct_port.py"}
 

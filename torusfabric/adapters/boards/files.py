@@ -241,8 +241,8 @@ def system_manifest(
     """Return the manifest: that of the fabric on one chip, with additions for boards.
 
     Ports are the ports of one board. The port `host_node` numbers the nodes of a board in the order
-    of its ``nodes`` in the manifest. The numbers of cycles include the overhead of several boards,
-    for one attempt: the boards repeat a run after an error of a link.
+    of its ``nodes`` in the manifest. The numbers of cycles include the overhead of several boards.
+    They hold for a run that the boards execute once, and not again after an error of a link.
 
     Parameters
     ----------

@@ -20,8 +20,9 @@ FIRST_LATENCY = 8
 def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
     """Return a fabric, cut into boards with the properties that a manifest states.
 
-    The properties are the number of boards along each axis, the kind of links, the tolerance of
-    the oscillators, the number of repeated attempts, and the timeout of starts.
+    The properties are the number of boards along each axis, the kind of links, the largest
+    frequency error of the oscillators, the number of times that a run may be repeated, and the
+    timeout of starts.
     """
     boards = Boards.parse("x".join(map(str, manifest["blocks"])), fabric.program.topology)
     how = {name: manifest[name] for name in ("ppm", "retries", "start_timeout")}

@@ -49,7 +49,7 @@ class WishboneBridge(BusBridge):
     """
 
     def elaborate(self, platform: object) -> Module:
-        """Connect the ports of the bus with those of `Registers`."""
+        """Connect the ports of the bus with the ports of `Registers`, by wires and gates alone."""
         m = Module()
         selected = self.input_value("wb_cyc") & self.input_value("wb_stb")
         done, error = self.input_value("access_done"), self.input_value("access_error")

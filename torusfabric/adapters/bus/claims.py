@@ -46,7 +46,8 @@ def bridge_harness(design: Design, bus: Bus) -> Harness:
 def _claim_wishbone(model: HarnessBuilder) -> None:
     """Add the claims about a Wishbone bridge to the proof harness `model`.
 
-    They say that the bridge passes each request to `Registers`, and each answer back, unchanged.
+    The bridge passes requests of the bus to `Registers`, the module that executes them. The claims
+    say that each request, and each answer, is passed on unchanged.
 
     The bridge is combinational, so each claim compares signals of the same cycle.
     """

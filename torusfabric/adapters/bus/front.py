@@ -1,9 +1,9 @@
 """`BusFront`: the front that puts a bus before another front.
 
-A *front* is the hardware of an adapter around a core. The other front, of a host port or of
-streams, builds its hardware as usual. Its ports then become nets inside the fabric, and the fabric
-gets the ports of the bus instead. `Registers` and `Windows` drive those nets that were inputs.
-Streams of nodes stay ports of the fabric.
+A *front* is the hardware of an adapter around a core. The front behind the bus, of a host port or
+of streams, builds its hardware as usual. Its ports then become nets inside the fabric, and the
+fabric gets the ports of the bus instead. `Registers` and `Windows` drive those nets that were
+inputs. Streams of nodes stay ports of the fabric.
 """
 
 from __future__ import annotations

@@ -83,11 +83,18 @@ class BusInterface(Interface):
         self.ports, self.delivers = behind.ports, behind.delivers
 
     def port_members(self) -> Mapping[str, Any]:
-        """Return the Amaranth members, by name, that stand for the ports of nodes (streams)."""
+        """Return the Amaranth members of a fabric that stand for the streams of its nodes, by name.
+
+        A member is an attribute of the fabric that stands for several ports: here a stream of
+        Amaranth.
+        """
         return self._behind.port_members()
 
     def is_in_member(self, port: str) -> bool:
-        """Return True if the port belongs to a stream of a node, for which a member stands."""
+        """Return True if a port belongs to a stream of a node.
+
+        An Amaranth member of the fabric, a stream, then stands for the port.
+        """
         return self._behind.is_in_member(port)
 
     def connect_members(self, m: Any, fabric: Any, assembly: Any) -> None:
@@ -179,10 +186,10 @@ class BusInterface(Interface):
         return self._behind.wiring_claims(fabric, text)
 
     def symbolic_runs(self, fabric: Fabric, machine: SymbolicMachine) -> Any:
-        """Return the proof of whole runs, from written to read words, without the bus.
+        """Return the proof of whole runs, from the written words to the words that are read.
 
-        The words pass through the host port or the streams behind the bus. In the proof, `machine`
-        executes runs with symbols in place of data.
+        The words pass through the host port or the streams behind the bus; the bus itself is not
+        part of this proof. In the proof, `machine` executes runs with symbols in place of data.
         """
         return self._behind.symbolic_runs(fabric, machine)
 

@@ -43,7 +43,7 @@ INTERRUPT = Port(
 def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
     """Return the ports of a bus for single words of 32 bits: Wishbone or AXI4-Lite.
 
-    Directions are those of the fabric, which is the slave.
+    Directions are as seen from the fabric, the slave of the bus.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def word_ports(bus: Bus, address_bits: int) -> dict[str, Port]:
 def burst_ports(address_bits: int, beat_bytes: int) -> dict[str, Port]:
     """Return the AXI4 ports of the windows, the address ranges for the memories of nodes.
 
-    Directions are those of the fabric, which is the slave.
+    Directions are as seen from the fabric, the slave of the bus.
 
     Parameters
     ----------
@@ -155,10 +155,11 @@ def _burst_inputs(channel: str, way: str, address_bits: int) -> dict[str, tuple[
 def _bus_ports(
     protocol: Protocol, prefix: str, given: PortTable, gives: PortTable
 ) -> dict[str, Port]:
-    """Return a `Port` for each input in `given`, and for each output in `gives`, by port name.
+    """Return the declaration (`Port`) of each port of a bus, by port name.
 
-    Both tables have a pair (width, purpose) for each name without `prefix`, with which the port
-    name begins. `protocol` is the bus.
+    `given` has the inputs and `gives` the outputs of the fabric. Each maps the name of a port,
+    without its `prefix`, to a pair (width, purpose). `protocol` is the timing rule of all these
+    ports: the bus.
     """
     return {
         prefix + name: Port("bus", protocol, meaning, width=bits, output=signals is gives)
@@ -190,9 +191,10 @@ def sort_inputs_first(unsorted: Mapping[str, Member]) -> dict[str, Member]:
 
 
 def access_members(address_bits: int) -> dict[str, Member]:
-    """Return the signals between a bridge and `Registers`, by which an access is made.
+    """Return the signals by which a bridge passes an access of the bus to the module `Registers`.
 
-    An access is a read or a write of one bus word. Directions are those at `Registers`.
+    An access is a read or a write of one bus word. The bridge translates transfers of the bus into
+    accesses, and `Registers` executes them. Directions are as seen from `Registers`.
 
     The bridge asserts `access`, and holds it and the other inputs of `Registers` until
     `access_done`.

@@ -89,7 +89,7 @@ class WindowAddress(NamedTuple):
         return cls(register_map, quarter, node, flit, part, place)
 
     def is_accessible(self, write: Value) -> Value:
-        """Return a bit that is 1 if the address is that of a word which may be written, or read.
+        """Return a bit that is 1 if the bus may access the addressed word in this direction.
 
         `write` is 1 for a write: the word must be in the send window. It is 0 for a read: the word
         must be in the receive window.
@@ -176,8 +176,8 @@ class Registers(Leaf):
     a range of addresses for the memories of the nodes. A *flit* is here one word of the host port.
 
     The bridge holds `access` and the other inputs of an access until `access_done`, which is high
-    for one cycle. There are windows only if `inputs` has the host port (`host_we`), and a load port
-    only if `inputs` has `load_we`.
+    for one cycle. There are windows only if `inputs` has the host port (`host_we`). There is a load
+    port, by which loaded tables are written, only if `inputs` has `load_we`.
 
     - A read of a window is done when the word is valid, a write when the word is in memory, so that
       no access overtakes another. While a run is under way both end immediately, with an error.
@@ -313,7 +313,8 @@ class Registers(Leaf):
         - ``hits``: bit k is 1 if the access has the address of register k.
         - ``serves``: 1 for an access to a word of a window that is allowed now: no run is under
           way, and a write is to the expected part of a flit. Only with a host port.
-        - ``loads``: 1 for a write to a word of the load window. Only with a load port.
+        - ``loads``: 1 for a write to a word of the load window, by which loaded tables are filled.
+          Only if the fabric has such tables.
 
         A strobe is a bit of a write for each byte. `at` has the fields of the address, `parts` the
         flit that is collected from several bus words.

@@ -324,7 +324,7 @@ class Windows(Leaf):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Build writes, reads, and the arbiter between them."""
+        """Build the hardware of write bursts and of read bursts, and the arbiter between both."""
         m = Module()
         take, turn, asked = Signal(name="take"), Signal(name="turn"), Signal(name="asked")
         write = self._add_writes(m, take)

@@ -532,10 +532,10 @@ class MapFinder(Finder):
     ) -> tuple[Value, Value, Value]:
         """Add the look-up of a block in one table of an address map, `way`; return three values.
 
-        They are a bit that is 1 if the table contains the block, the number of the memory of the
-        block, and the address of its first flit in units of ``2 ** _flit_bits``. `tables` adds the
-        ROMs that output them. `node` and `part` are signals with the position of the node in its
-        group and the number of the part: the words for, or from, one other node.
+        These are a bit that is 1 if the table contains the block, the number of the memory of the
+        block, and the upper bits of the address of its first flit (the lower bits are 0). `tables`
+        adds the ROMs that output them. `node` and `part` are signals with the position of the node
+        in its group and the number of the part: the words for, or from, one other node.
         """
         making, known = self._keying, list[Value]()
         row, key, sides = delay_value(m, node, making), [delay_value(m, part, making)], [self.parts]
@@ -569,7 +569,7 @@ class MapFinder(Finder):
 
 
 class _LookUpRoms:
-    """The ROMs and subtractors with which a `MapFinder` looks up blocks.
+    """The ROMs and subtractors with which a `MapFinder` looks up the locations of blocks.
 
     Two tables that are read with the same indices become columns of one ROM, and a difference that
     is needed more than once is computed by one subtractor.
@@ -581,7 +581,7 @@ class _LookUpRoms:
     chunk : Value
         The number of the chunk in its part: the words for, or from, one other node.
     reading : int
-        Cycles to read a table: 1, or 0 if memory and base depend on the chunk alone.
+        Cycles to read a table: 1, or 0 if the location of a block depends on its chunk alone.
     wrapping : int
         Cycles between a subtraction and the reduction of its result by the modulus: 0 or 1.
     """
@@ -733,7 +733,7 @@ def add_divider(
     Returns
     -------
     quotient, remainder : Value
-        Both `division_cycles` after the dividend.
+        Both are valid `division_cycles` after the dividend.
     """
     bits = max((count - 1).bit_length(), 1)
     value = value[:bits]

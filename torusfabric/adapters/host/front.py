@@ -130,11 +130,11 @@ class HostFront(Front):
         )
 
     def _hold_cycles(self, program: Program) -> int:
-        """Return the cycles by which a run is delayed that is started one cycle after a write.
+        """Return the cycles that a run must wait if it is started right after a write.
 
-        If the start comes n cycles after the write, the delay is n - 1 cycles shorter. Why a delay:
-        the address look-up of a write may take so long that the run would read the word before it
-        is written.
+        With a start n cycles after the write, the wait is n - 1 cycles shorter. Why: the look-up of
+        the address of a write may take so long that the run would read the word before it is
+        written. `program` decides the look-up.
         """
         setup = min(form.timing.run_setup for form in program.forms)
         return max(self._write_cycles - ENTRY_CYCLES - EARLY_START - setup, 0)
@@ -165,7 +165,8 @@ class HostFront(Front):
     def make_interface(self, read_latency: int) -> Interface:
         """Return the declarations of the host port, whose reads take `read_latency` clock edges.
 
-        Behind a bus, the bus declares the ports, and the result contains only the proof.
+        Behind a bus, the bus declares the ports, and the result has only the declarations for the
+        proof.
         """
         if self._for_bus:
             return HostProofs()

@@ -278,9 +278,9 @@ class HostTranslator(Leaf):
     ) -> tuple[Value, Value]:
         """Add a finder, and return the memory and address that it finds for the host address.
 
-        Both are valid `latency` cycles after the host address. A finder that needs fewer cycles
-        gets its inputs as many cycles later. `name` is a prefix for the names of its ROMs. `node`
-        is the number of the addressed node, valid together with the host address.
+        Both are valid `latency` cycles after the host address. If the finder needs fewer cycles,
+        its inputs are delayed by the difference. `name` is a prefix for the names of its ROMs.
+        `node` is the number of the addressed node, valid together with the host address.
         """
         wait = latency - finder.latency
         address = delay_value(
@@ -338,7 +338,7 @@ class HostTranslator(Leaf):
 
 
 def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[Value]:
-    """Add a shift register; return `pulse`, then `pulse` delayed by 1, 2, .. `cycles` cycles.
+    """Add a shift register; return a list of `pulse` delayed by 0, 1, 2, .. `cycles` cycles.
 
     `name` is the name of its registers.
     """
@@ -351,8 +351,9 @@ def _shift_register(m: Module, pulse: Value, cycles: int, *, name: str) -> list[
 def _is_below(value: Value, limit: int) -> Value:
     """Return a bit that is 1 if `value` is less than the constant `limit`.
 
-    Why not ``value < limit``: here each sequence of equal bits of ``limit - 1`` is compared with
-    bits that are all 0 or all 1, which needs few LUTs and no carry chain.
+    It is computed without the operator ``<``, which makes a carry chain. Here groups of bits of
+    `value` are compared: each group belongs to a sequence of equal bits in ``limit - 1``, and is
+    compared with all zeros or all ones, which takes few LUTs.
     """
     below: Value = Const(1)
     low = (limit & -limit).bit_length() - 1

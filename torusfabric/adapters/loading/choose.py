@@ -39,10 +39,10 @@ def resolve_loadable(
 ) -> tuple[Selection, ...]:
     """Choose the forms of a mode of a loaded fabric: algorithms whose schedules can be loaded.
 
-    The result has a selection for each form: that of the user, with algorithm and schedule. A mode
-    may have several forms, each for a range of message lengths. They are chosen by the rules of
-    `torusfabric.planning.forms.resolve_forms`, which serves fixed tables. The form for the shortest
-    messages comes first.
+    A mode may have several forms, each for a range of message lengths. The result has a selection
+    for each form: `selection` with an algorithm and its schedule. The form for the shortest
+    messages comes first. The rules of the choice are those of
+    `torusfabric.planning.forms.resolve_forms`, which serves fixed tables.
 
     Parameters
     ----------

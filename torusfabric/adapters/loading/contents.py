@@ -172,9 +172,9 @@ def _sequencer_rows(layout: TableLayout, place: TableAllocation, form: LoadableF
 def _control_values(layout: TableLayout, forms: Sequence[LoadableForm]) -> dict[Action, IntArray]:
     """Return the values of all selectors, addresses and enables of nodes, keyed by action.
 
-    Each array has the shape (rows of all forms, nodes, ports). A selected input has the number that
-    it has in this fabric, not in canonical form. `layout` has the capacity of the fabric, and
-    `forms` are the forms in the order of the rows.
+    Each array has the shape (rows of all forms, nodes, ports). A selected input of a multiplexer
+    has its number in this fabric, into which its number in the form is translated. `layout` has the
+    capacity of the fabric, and `forms` are the forms in the order of the rows.
     """
     room = layout.room
     every = {

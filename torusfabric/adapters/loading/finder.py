@@ -1,10 +1,14 @@
-"""The finder of a loaded fabric: translates host addresses by the table of received blocks.
+"""The finder of a loaded fabric: translates a host address into the memory and address of a flit.
 
-A host address, by which the master at the host port reads results, has the node, the part (a node
-receives one part from each origin) and the number f of a flit in the part. Flits belong to the C
-chunks of a message in turn, so with beat 1 the flit is word floor(f / C) of chunk f mod C. An
-*entry* is one form of a mode, for one root if runs choose the root. C depends on the entry of the
-last run, so a multiplication by the reciprocal of C replaces the division::
+The master at the host port reads results by host addresses. A host address has the node, the part
+and the number f of a flit in the part. A *part* is the message that a node received from one
+origin. The flits of a part belong to its C chunks in turn: with beat 1, the flit is word
+floor(f / C) of chunk f mod C. The loaded table `blocks` has the memory and the first address of
+each block of a node. Block number part * C + f mod C is looked up there, and the number of the word
+is added to the first address.
+
+C depends on the *entry* of the last run: one form of a mode, for one root if runs choose the root.
+So a multiplication by the reciprocal of C, a constant of the entry, replaces the division::
 
     cycle 0   f * reciprocal
     cycle 1   floor(f / C) is valid
@@ -32,17 +36,17 @@ __all__ = ["BlockFinder", "host_layout"]
 
 
 def host_layout(layout: TableLayout) -> HostLayout:
-    """Return the division of the address of the host port into node, part and flit.
+    """Return the bit fields of the addresses at the host port: node, part and flit.
 
-    A part is the message from one origin. The division is that of an all-to-all, whatever image is
-    loaded. An all-to-all has the most parts, so the addresses of all other collectives are among
-    them.
+    A part is the message from one origin. The fields are those of an all-to-all, whatever image is
+    loaded. Why: an all-to-all has the most parts, so these fields suffice for each other
+    collective.
 
     Parameters
     ----------
     layout : TableLayout
-        Tables of the fabric. The division depends on the topology, the beat and the largest number
-        of flits of their room.
+        Tables of the fabric. The fields depend on the topology, the beat and the most flits of a
+        message, for which the fabric was built.
     """
     room = layout.room
     words = Collective("alltoall").layout(room.topology, 1)
@@ -52,7 +56,8 @@ def host_layout(layout: TableLayout) -> HostLayout:
 class BlockFinder(Finder):
     """Hardware that translates a host address into the location (memory, address) of a flit.
 
-    It looks up the location of the block in the loaded table `blocks`.
+    A host address has the node, the origin of the message and the number of the flit in the
+    message. The hardware looks up the location of the flit's block in the loaded table `blocks`.
 
     Parameters
     ----------

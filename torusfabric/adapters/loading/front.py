@@ -31,7 +31,7 @@ class LoadedFront(Front):
     Parameters
     ----------
     tables : Loading
-        The tables; their room decides between a host port and streams.
+        The tables, whose capacity says if the fabric has a host port or streams.
     for_bus : bool
         True if the front is behind a bus. With a host port the fabric then has an input that ends a
         run early. With streams it has a run port instead of the streams of commands and statuses.
@@ -75,8 +75,9 @@ class LoadedFront(Front):
     def front_of_part(self, cut: NodeBlock, *, for_bus: bool, closed_by: str) -> LoadedFront:
         """Return the hardware for the nodes of one board, of several that form the fabric together.
 
-        Its loader takes images of the whole fabric. `cut` is the block of nodes on the board.
-        `for_bus` and `closed_by` are parameters of `LoadedFront`.
+        The loader of the board takes images of the whole fabric. `cut` is the block of nodes on the
+        board. `for_bus` is True if the board has a bus. While one of the nets `start` and `busy`,
+        with the prefix `closed_by`, is high, writes at the host port are ignored.
         """
         return LoadedFront(self.tables, for_bus=for_bus, cut=cut, closed_by=closed_by)
 

@@ -185,9 +185,10 @@ class Loading:
             )
 
     def host_layouts(self) -> tuple[HostLayout, ...]:
-        """Return the division of host addresses into node, part and flit, the same for all images.
+        """Return the bit fields of host addresses: node, part, and flit of the part.
 
-        A part is the message from one origin or for one destination. The tuple has one element.
+        A part is the message from one origin or for one destination. The fields are the same for
+        all images, so the tuple has one element.
         """
         return (host_layout(self.layout),)
 
@@ -391,9 +392,10 @@ class Loading:
     ) -> str:  # fmt: skip
         """Add a module with the tables of one owner to a netlist, and return the module's name.
 
-        Owner `number` is a node if `number` is below N, else the table N + k that exists once.
-        `name` is the suffix of the module name. `parts` and `whole` are parameters of
-        `LoadedTable`. `build` is the netlist under construction.
+        With N nodes, owner `number` is a node if `number` is below N; each number from N on stands
+        for a table of which the fabric has only one. `name` is the suffix of the module name.
+        `parts` has the bits that each output of the module shows, and `whole` is True if the module
+        outputs all rows at once, see `LoadedTable`. `build` is the netlist under construction.
         """
         tables, contents = self.layout.table_sizes[number], self.initial_rows(number)
         module = f"table_{name}" if contents else f"empty_{name}"

@@ -300,16 +300,17 @@ class Image:
     def contents(self) -> Contents:
         """The values of all table rows, as ``contents[owner][table][row]``.
 
-        An owner is a node, or from number N on a table that exists once in a fabric. The value is
-        `UNUSED_ROW` for a row that this image does not write.
+        Owners 0 to N - 1 are the N nodes; each further owner is a table of which the fabric has
+        only one. The value is `UNUSED_ROW` for a row that this image does not write.
         """
         return table_contents(self.layout, self._written_entries, self.freed)
 
     def _table_words(self) -> Iterator[int]:
         """Yield the words of all row runs: header, first row, and a word for each row of a run.
 
-        A run is about one piece, a range of columns of a table. For each piece, the rows that are
-        equal in all nodes come first, then the other rows, node by node.
+        A row run writes consecutive rows of one piece, which is a range of columns of a table. For
+        each piece, the rows that are equal in all nodes come first, then the other rows, node by
+        node.
         """
         nodes, tables = self.room.nodes, self.layout.table_sizes
         for owners in (range(nodes), *([owner] for owner in range(nodes, len(tables)))):

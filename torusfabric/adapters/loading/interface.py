@@ -63,10 +63,10 @@ class LoadedInterface(Interface):
         self.ports = {**self.ports, **PORTS}
 
     def manifest_entries(self) -> dict[str, Any]:
-        """Return the entries of the manifest: those of a fabric with fixed tables, and ``tables``.
+        """Return the entries of the manifest, by name.
 
-        The entry ``tables`` has the capacity of the tables, their digest, and the modes of the
-        first image.
+        A loaded fabric has the entries of a fabric with fixed tables, and one more: ``tables``. It
+        has the capacity of the tables, their digest, and the modes of the first image.
         """
         loading = self._loading
         program, room = loading.program, loading.room

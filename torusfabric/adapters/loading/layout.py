@@ -80,8 +80,8 @@ class TableLayout:
     def setting_bits(self) -> tuple[int, ...]:
         """Bits in a row of each setting table of a node, in the order of `SettingTable`.
 
-        For example (20, 0, 24, 20, 4): 20 bits for the selectors of out-ports, none for operators,
-        ..
+        A setting table has the values of one kind of selectors, addresses or enables. For example
+        (20, 0, 24, 20, 4): 20 bits for the selectors of out-ports, none for operators, ..
         """
         return tuple(
             bits.shape[2]
@@ -90,9 +90,10 @@ class TableLayout:
 
     @cached_property
     def row_fields(self) -> StructLayout:
-        """The fields of a row of the table `rows`, the program as the sequencer steps through it.
+        """The fields of a row of the table `rows`, through which the sequencer steps in a run.
 
-        A row has its duration, the address for stored words, and a number for each setting table.
+        A row has its duration, the address at which nodes store words, and for each setting table
+        of a node the number of a row in it.
         """
         return row_layout(self.room)
 
@@ -154,10 +155,9 @@ class TableLayout:
     def packet_row_fields(self) -> StructLayout:
         """The fields of a row of `unload_row`: memory, first address and origin of a chunk.
 
-        With streams each node has this table, with a row for each chunk that it receives. The
-        memory is that of an in-port, by number. The number after the last in-port is the send
-        memory, for the packet that a node sends to itself. The field `origin` exists only if
-        `Room.lists` is True.
+        With streams each node has this table, with a row for each chunk that it receives. Memory p
+        stores the words of in-port p. The number after the last in-port is the send memory, for the
+        packet that a node sends to itself. The field `origin` exists only if `Room.lists` is True.
         """
         room = self.room
         origin = {"origin": address_width(room.nodes)} if room.lists else {}
@@ -182,7 +182,7 @@ class TableLayout:
         A row is for one entry, which is one form of a mode, for one root. `receives`: the node
         receives. `own_last`: number of its last packet. `last_chunk`: number of the last chunk of a
         packet. `first_row`: row of `unload_row` for its first packet. `origin`: origin of its first
-        packet; absent if the room lists origins.
+        packet; absent if the table `unload_row` has an origin for each packet (`Room.lists`).
         """
         room, bits = self.room, address_width(self.room.nodes)
         chunk, row = address_width(room.sizes.chunks), address_width(room.sizes.blocks)
@@ -208,7 +208,8 @@ class TableLayout:
     def single_tables(self) -> dict[str, TableSize]:
         """Sizes (rows, bits) of the tables that exist once in a fabric, keyed by name.
 
-        The first table has the owner number N, the next one N + 1, and so on, for N nodes.
+        On the bus of the loader, with N nodes, the first table has the number N, the next one
+        N + 1, and so on.
         """
         sizes = self.room.sizes
         blocks = {} if self.room.streams else {"blocks": (sizes.blocks, self.block_fields.size)}
@@ -221,10 +222,10 @@ class TableLayout:
 
     @cached_property
     def table_sizes(self) -> list[tuple[TableSize, ...]]:
-        """Sizes (rows, bits) of all tables, as one tuple for each owner.
+        """Sizes (rows, bits) of all tables, as one tuple of sizes for each owner.
 
-        Owners 0 to N - 1 are the nodes, with several tables each. The further owners are the tables
-        that exist once in a fabric.
+        Owners 0 to N - 1 are the N nodes, with several tables each. Each further owner has one
+        table, of which the fabric has only one.
         """
         settings = zip(self.room.sizes.settings, self.setting_bits, strict=True)
         of_node = (*settings, *self.stream_tables.values())
@@ -241,9 +242,9 @@ class TableLayout:
         """Signals of the bus from the loader to all tables, with their bits.
 
         If `load_valid` is high, `load_word` is written into row `load_row` of piece `load_piece` (a
-        range of columns of a table). The tables are those of node `load_table`, or of all nodes if
-        `load_every` is high. From the number of nodes on, `load_table` selects a table that exists
-        once.
+        range of columns of a table). With N nodes, a `load_table` below N selects the tables of
+        this node. Each `load_table` from N on selects one table of which the fabric has only one.
+        If `load_every` is high, the tables of all nodes are written.
         """
         tables = self.table_sizes
         return {
@@ -285,7 +286,7 @@ class TablePiece(NamedTuple):
     Parameters
     ----------
     table : int
-        Number of the table among those of its node, or 0 for a table that exists once.
+        Number of the table among the tables of its node, or 0 for a table that exists once.
     rows : int
         Number of rows of the table.
     low, width : int

@@ -67,15 +67,16 @@ class LoadableForm:
         Raises
         ------
         InputError
-            If the program has no canonical form.
+            If loaded tables cannot express the program.
         """
         return cls(rewrite_program(program), program)
 
     def action_values(self, action: Action) -> IntArray:
         """Return the value of each port's selector, address or enable in each row.
 
-        `action` says which of them, such as `Action.SELECT` for the selectors of out-ports. The
-        shape is (rows, nodes, ports): in canonical form there is one of each kind for each port.
+        `action` says which of these is meant, such as `Action.SELECT` for the selectors of
+        out-ports. The shape is (rows, nodes, ports), because a loadable form uses one selector,
+        address or enable of each kind for each port.
         """
         points = range(self.program.ports)
         return np.stack(

@@ -79,9 +79,10 @@ class ImageLoader(Leaf):
     """Hardware that checks the words of images and writes them into tables.
 
     An *entry* is one form of a mode, for one root if runs choose the root. A mask says which
-    entries may run. A partial image names another image, its *base*, and is accepted only if this
-    is loaded. It fills some modes, while others may run. A full image is accepted only while no run
-    is under way. It removes all entries from the mask, also those that it does not fill.
+    entries may run. A partial image names another image, its *base*, and is accepted only if the
+    base is loaded. A partial image fills some modes, while others may run. A full image is accepted
+    only while no run is under way; it removes all entries from the mask, also those that it does
+    not fill.
 
     Parameters
     ----------
@@ -251,8 +252,8 @@ class ImageLoader(Leaf):
     def _take_row_run(self, m: Module, state: Signal, word: Value) -> None:
         """Add the states that take a run of rows: header, number of the first row, and data.
 
-        A run of rows is a part of an image. In the cycle after a data word was taken, it is on the
-        bus to the tables.
+        A run of rows is a part of an image. A data word is on the bus to the tables in the cycle
+        after the loader has taken the word.
         """
         bits, rows = self._bus, len(range(ROWS_AT, PIECE_BITS))
         row, left = Signal(bits["load_row"], name="next_row"), Signal(rows, name="rows_left")

@@ -44,8 +44,8 @@ class TableAllocation(NamedTuple):
     block : int
         First row in the tables of received blocks.
     settings : tuple of (sequence of int)
-        For each setting table of a node, a number for each row of the form: the row of the setting
-        table that has the values for it.
+        For each setting table of a node, an array with one number for each row of the form: the row
+        of the setting table in which the values for this row of the form are stored.
     """
 
     number: int
@@ -71,12 +71,11 @@ class TableAllocation(NamedTuple):
 
 
 def join_settings(rows: IntArray) -> tuple[IntArray, int]:
-    """Find rows that can share a setting, and return the setting number of each row.
+    """Return the number of the setting that each row uses, and the count of settings.
 
-    A *setting* is a row of a table of a node, in which such shared values are stored once. Rows may
-    share a setting if they agree in all values that matter to both. Row by row, the first setting
-    with which the row agrees is taken; if there is none, a new one. A second result is the count of
-    settings.
+    A *setting* is an entry of a table of a node: control values that several rows of a program may
+    share. Two rows may share a setting if no value differs that matters in each of the two. Row by
+    row, the first setting with which the row agrees is taken; if there is none, a new one is made.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ class Requests(Leaf):
 def last_flit_of_block(
     m: Module, layout: TableLayout, form: View, last_of_message: Value, accepted: Value
 ) -> Value:
-    """Return the number of the last flit of a block, computed from that of the message.
+    """Return the number of the last flit of a block, given the last flit of the message.
 
     With C chunks and beat 1 the result is floor(last_of_message / C), a product with the reciprocal
     of C. It is valid from the first *slot* of the run on, the first cycle in which the sequencer

@@ -69,11 +69,12 @@ _Place = tuple[int, int]
 
 
 def canonical_sources(ports: int) -> Sources:
-    """Return the sources of canonical forms: source k of a stage has the number ``stage * P + k``.
+    """Return the numbering of sources in loadable programs.
 
     A source is an input that an out-port or an operator can select. A stage is the part of a node
-    that provides it, such as an in-port or the result of an operator. `ports` is the number P of
-    ports.
+    that provides it, such as an in-port or the result of an operator. Source k of a stage has the
+    number ``stage * P + k``, where P is `ports`, the number of ports. All programs that loaded
+    tables can hold (in *canonical form*) have these numbers.
 
     Examples
     --------
@@ -90,11 +91,12 @@ def canonical_sources(ports: int) -> Sources:
 
 
 def operand_links(topology: Topology) -> int:
-    """Return by how many cycles operators change their inputs later than out-ports.
+    """Return the cycles from a new row at the out-ports to the same row at the operators.
 
-    Both do so once in each row of a program. The result is the latency of a link, because the words
-    that operators combine come over a link. If links have different latencies the result is 1.
-    Operators then change inputs some cycles before the words of longer links arrive.
+    In each row of a program, out-ports select new inputs, and so do operators, this many cycles
+    later. The result is the latency of a link, because the words that operators combine come over a
+    link. If links have different latencies the result is 1; operators then select their inputs some
+    cycles before the words of longer links arrive.
     """
     return topology.one_latency or 1
 
@@ -140,8 +142,13 @@ def _raise_unsupported(what: str, found: object) -> None:
 class _Rewriter:
     """The rewriting of one program into canonical form; `canonical_program` returns the result.
 
-    It has the new location (memory and first address) of each block, as far as this is known. Its
-    *new rows* are the old rows, except that a row of several blocks is split.
+    In canonical form, all programs use the memories and read ports of a node in the same way:
+    memory p stores the words of in-port p, out-port p sends the words of read port p, and a row
+    moves at most one block through each port. A loaded fabric can execute any such program.
+
+    The *new rows* are the old rows, but an old row of several blocks becomes several new rows.
+    While it goes through the rows, a rewriter collects the new location (memory and first address)
+    of each block.
     """
 
     def __init__(self, program: Program) -> None:
@@ -171,10 +178,10 @@ class _Rewriter:
         self._came: list[dict[_Place, list[tuple[int, _Place]]]] = [{} for _ in range(self._nodes)]
 
     def _check_supported(self) -> None:
-        """Raise InputError for properties of the program that exclude a canonical form.
+        """Raise InputError if the program has a property that loaded tables cannot express.
 
-        This finds only properties that are known before the rewriting; further ones are found
-        during it.
+        This method finds the properties that are visible before the rewriting; the rewriting itself
+        finds the others.
         """
         program, loop = self._program, self._loop
         sources = loop.sources
@@ -221,7 +228,7 @@ class _Rewriter:
         )
 
     def canonical_program(self) -> Program:
-        """Rewrite all rows, and return the program in canonical form."""
+        """Rewrite all rows, and return the new program, which loaded tables can hold."""
         program, loop, ports = self._program, self._loop, self._ports
         shape = len(self._of), self._nodes, ports
         select, operand = np.full((2, *shape), IDLE)
@@ -285,11 +292,11 @@ class _Rewriter:
         )
 
     def _canonical_form(self, loop: Loop) -> Form:
-        """Return the form of the new program, from `loop` with the new rows.
+        """Return the form of the new program, whose rows are those of `loop`.
 
-        It has new address maps, which give the new location of each sent and each received block.
-        The map of the send memory is the same for all programs of a room and a collective, so that
-        the host port writes messages without a look-up.
+        It has new address maps: the new location of each block that nodes send or receive. The
+        locations of sent blocks are the same in all programs of a collective that fit one fabric,
+        so that the host port writes messages without a look-up.
         """
         program, ports = self._program, self._ports
         layout = program.layout
@@ -309,8 +316,8 @@ class _Rewriter:
     def _own_addresses(self) -> IntArray:
         """Return the first address of each block in the send memory of a node.
 
-        The shape is (parts, chunks); a part is the message for one destination. Its flits lie in
-        the order in which the host writes them: one beat of each chunk in turn.
+        The shape is (parts, chunks); a part is the message for one destination. The flits of a part
+        lie in the order in which the host writes them: one beat of each chunk in turn.
         """
         layout = self._program.layout
         part, chunk = np.mgrid[: layout.send_parts, : layout.part_chunks]
@@ -325,8 +332,9 @@ class _Rewriter:
     def _row_values(self, action: Action, number: int) -> IntArray:
         """Return the values of one selector, address or enable of all nodes, in each new row.
 
-        The values are those of the old program, shape (new rows, nodes). `action` and `number` are
-        those of its `Point`, such as `Action.SELECT` and 2 for the selector of out-port 2.
+        New rows are the rows after the rewriting; the values are from the old program. The shape is
+        (new rows, nodes). `action` and `number` say which value is meant, such as `Action.SELECT`
+        and 2 for the selector of out-port 2.
         """
         found: IntArray = self._loop.point_values(action, number)[self._of][
             :, self._program.variant_of
@@ -334,11 +342,11 @@ class _Rewriter:
         return found
 
     def _locate_blocks(self, mapped: AddressMap, parts: int, node: int) -> list[_Place]:
-        """Return the old location (memory, first address) of each block that a node sends.
+        """Return the old location (memory, first address) of each block of a node.
 
-        With the address map of received blocks as `mapped`, the blocks are those that the node
-        receives. The blocks come part by part (a part is the data for one destination or from one
-        origin), and within a part by chunk. `parts` is the number of parts.
+        `mapped` is the address map of the blocks that nodes send, or of those that they receive.
+        The result lists the blocks part by part (a part is the data for one destination, or from
+        one origin), and within a part chunk by chunk. `parts` is the number of parts.
         """
         program = self._program
         blocks = np.mgrid[:parts, : program.layout.part_chunks].reshape(2, -1)
@@ -359,9 +367,9 @@ class _Rewriter:
     def _find_stores(self, stores: IntArray) -> list[tuple[int, int, int, _Place]]:
         """Find the words that nodes store in each new row; return their blocks.
 
-        The method writes the delay of each stored word into `stores`, shape (new rows, nodes,
-        in-ports). The delay is the number of cycles from the row that the sequencer presents to the
-        storing of a word.
+        The method also fills `stores`, shape (new rows, nodes, in-ports), with a delay for each
+        in-port whose words are stored: the number of cycles from the row, as the sequencer presents
+        it, to the storing of its word.
 
         Returns
         -------
@@ -440,21 +448,22 @@ class _Rewriter:
     def _delay_offsets(self, late: IntArray, *, streams: bool) -> IntArray:
         """Return the distance of each stored word from the store address of its row.
 
-        The shape is that of `late`, which has the number d of cycles from a row to the storing of
-        its word. The word lies d - 1 addresses higher, because the word counter has advanced
-        meanwhile. The distance is 0 if words of a row may arrive while later rows are executed
-        (`streams`), or if the beat is above 1.
+        `late` has, for each in-port and row, the number d of cycles from the row to the storing of
+        its word; the result has the same shape. The distance is d - 1 addresses, because the
+        address counter advances from the row on. It is 0 if words of a row may arrive while later
+        rows are executed (`streams`), or if the beat is above 1.
         """
         found: IntArray = np.zeros_like(late) if streams or self._beat > 1 else late - 1
         return found
 
     def _choose_sources(self, found: dict[Action, IntArray], reads: IntArray) -> None:
-        """Choose the input of each out-port and operator, and the reads that provide their words.
+        """Choose the input of each out-port and operator, and the reads that provide its words.
 
-        The method writes into both arrays. Each array in `found`, for an action, has the number of
-        the selected input (source), shape (rows, nodes, ports). `reads` has three values of each
-        reader, which is a read port of a node: memory, first address, and cycles from the row to
-        the read; shape (rows, nodes, ports, 3).
+        The method writes its choices into the arrays of `found` and into `reads`. ``found[action]``
+        has the shape (rows, nodes, ports), and holds the number of the selected input (source):
+        of each out-port for `Action.SELECT`, of each operator for `Action.OPERAND`. `reads` has the
+        shape (rows, nodes, ports, 3), with three values for each reader (read port of a node):
+        memory, first address, and cycles from the row to the read.
         """
         sources, algorithm = self._loop.sources, self._program.schedule.algorithm
         numbers = np.array([stage * self._ports + k for stage, k in sources.by_number] + [IDLE])
@@ -491,7 +500,7 @@ class _Rewriter:
     def _read_row(self, row: int, injection: int, delay: int) -> tuple[int, int]:
         """Return the row in which a selected word is read from memory, and the delay of this read.
 
-        A delay is the number of cycles after the sequencer has presented the row.
+        The delay is the number of cycles from the row, as the sequencer presents it, to the read.
 
         Parameters
         ----------
@@ -552,11 +561,13 @@ class _Rewriter:
     def _select_identities(self, select: IntArray, operand: IntArray, *, streams: bool) -> None:
         """Select the identity as second operand for words that must pass an operator unchanged.
 
-        These are the words that nodes pass on or store as they arrive. Why: in a fabric with
-        operators every arriving word goes through one. `select` has the source numbers of
-        out-ports, and the method writes into `operand`, the source numbers of second operands; both
-        have the shape (rows, nodes, ports). `streams` is True if a word of a row may arrive while
-        later rows are executed.
+        Such words are those that nodes pass on or store as they arrive. Why: in a fabric with
+        operators every arriving word goes through an operator.
+
+        `select` has the number of the input (source) that each out-port selects. The method writes
+        into `operand`, which has the same for the second operand of each operator. The arrays have
+        the shape (rows, nodes, ports). `streams` is True if a word of a row may arrive while later
+        rows are executed.
         """
         passed = np.stack([(select == p).any(axis=2) for p in range(self._ports)], axis=2)
         if streams and self._loop.order is Order.FLIT:
@@ -572,7 +583,7 @@ class _Rewriter:
         operand[passed] = Stage.IDENTITY * self._ports
 
     def _received_locations(self) -> IntArray:
-        """Return the location in canonical form (memory, first address) of each received block.
+        """Return the location (memory, first address) of each received block in the new program.
 
         The shape is (nodes, blocks, 2).
         """

@@ -78,9 +78,9 @@ SOURCE_NAMES = ("in-port {}", "the second register of in-port {}", "the operator
 
 
 class _Limit(NamedTuple):
-    """A limit of a fabric: the name of a resource, its amount there, and the amount a form needs.
+    """A resource of a fabric: its name, its amount in the fabric, and the amount a form needs.
 
-    For example ("chunks", 16, 4), for a form with 4 chunks and a fabric for at most 16.
+    For example ("chunks", 16, 4): the form has 4 chunks, and the fabric has space for 16.
     """
 
     name: str
@@ -90,7 +90,7 @@ class _Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class NodePaths:
-    """The paths of words through a node: its second registers, and the inputs of its multiplexers.
+    """The paths that words can take through a node: registers, and inputs of multiplexers.
 
     A *source* is one input of the multiplexer of an out-port or an operator, given as two numbers:
     a `Stage` (the part of the node that provides it) and a number within the stage. For example
@@ -102,7 +102,8 @@ class NodePaths:
         True if there is a second register behind each in-port and each operator, so that a word can
         be selected one cycle later.
     late : bool
-        True if the node can read words one link latency late while rows overlap; see
+        True if the node can read words later than usual, by the latency of a link, in forms in
+        which words of a row arrive while later rows are executed; see
         `LoadableForm.has_late_reads`.
     inputs : tuple of (tuple of (int, int)), or None
         For P ports, 3 P tuples: first the sources of each out-port, then the sources of each
@@ -180,9 +181,10 @@ class Room:
 
     @property
     def may_read_late(self) -> bool:
-        """True if nodes can read words one link latency late while rows overlap.
+        """True if nodes can read words later than usual, by the latency of a link.
 
-        Forms with `LoadableForm.has_late_reads` need this.
+        Forms with `LoadableForm.has_late_reads` need this. In them, words of a row arrive while
+        later rows are executed.
         """
         return self.ways.late
 
@@ -239,7 +241,7 @@ class Room:
     def sources(self) -> Sources:
         """The sources (possible inputs) of out-ports and operators, with their numbers.
 
-        In a room with operators every arriving word passes through an operator, which leaves the
+        In a fabric with operators every arriving word passes through an operator, which leaves the
         word unchanged if the other operand is the identity. So out-ports and memories take arriving
         words from operators only.
         """
@@ -250,11 +252,12 @@ class Room:
 
     @cached_property
     def numbers_in_room(self) -> IntArray:
-        """Table from source numbers of canonical forms to source numbers in this room.
+        """Array that translates the source numbers of forms into the source numbers of this room.
 
-        A source is an input that an out-port or an operator can select. Element k is the number
-        here of source k of canonical forms, or -1 if the room lacks this source. A last element of
-        -1 serves the index -1, which stands for an idle selector.
+        A source is an input that an out-port or an operator can select. All loadable forms number
+        the sources alike (see `canonical_sources`). Element k is the number in this room of their
+        source k, or -1 if the room lacks this source. The last element, -1, is there for the index
+        -1, which stands for an idle selector.
         """
         listed = {source: number for number, source in enumerate(self.sources.by_number)}
         instead = (
@@ -276,8 +279,9 @@ class Room:
     def source_numbers(self, action: Action, port: int) -> tuple[int, ...]:
         """Return the numbers, in this room, of the sources that one multiplexer can select.
 
-        With `Action.SELECT` as `action` it is the multiplexer of out-port `port`. With
-        `Action.OPERAND` it is that of the second operand of the operator behind in-port `port`.
+        A source is an input such as the word of an in-port. If `action` is `Action.SELECT`, the
+        multiplexer is the one of out-port `port`. If it is `Action.OPERAND`, the multiplexer
+        selects the second operand of the operator behind in-port `port`.
         """
         sources, adds = self.sources, bool(self.operators)
         operand = action is Action.OPERAND
@@ -324,8 +328,8 @@ class Room:
         """Return the cycles by which each reader of the send memory follows the word counter.
 
         The shape is (rows, nodes, ports), for the rows of `form`; a reader is a read port, one for
-        each port of a node. The value is -1 for readers of other memories and idle readers. See
-        `read_lags`.
+        each port of a node. The word counter counts the words of a row. The value is -1 for readers
+        of other memories and for idle readers. Why readers follow later: see `read_lags`.
         """
         within = 0 if form.has_overlapping_rows else form.reader_lags % self.beat
         return np.where(form.action_values(Action.MEMORY) == self.ports, within, IDLE)
@@ -333,20 +337,20 @@ class Room:
     def store_addresses(self, form: LoadableForm) -> IntArray:
         """Return, for each row of a form, the address at which arriving words are stored.
 
-        It is the address for the first word. The hardware adds the number of the word within the
-        row. It also subtracts the delay of the word, the cycles from the row to the arrival, if
-        `stores_exactly` is True.
+        The address is that of the first word; for later words the hardware adds the number of the
+        word within the row. If `stores_exactly` is True, the hardware also subtracts the delay of
+        the word: the cycles from the row that the sequencer presents to the arrival.
         """
         late = form.store_delays.max() if form.has_overlapping_rows else 1
         found: IntArray = form.store_addresses + late * self.stores_exactly
         return found
 
     def setting_values(self, form: LoadableForm) -> dict[SettingTable, IntArray]:
-        """Return the values that the setting tables of nodes must hold in each row of a form.
+        """Return the values that nodes need from their setting tables in each row of a form.
 
-        The keys are the setting tables of a node, such as `SettingTable.SELECT` for the select bits
-        of out-ports. Each array has the shape (rows, nodes, values), where *values* are the values
-        of one row of the table. A value of -1 can be replaced by any other.
+        A key is a setting table of a node, such as `SettingTable.SELECT` with the select bits of
+        out-ports. The array of the key has the shape (program rows, nodes, values of one entry of
+        the table). A value of -1 does not matter in its row: the table may hold any value instead.
         """
         first, low = self.read_addresses(form), (self.flits - 1).bit_length()
         block, within = (np.where(first >= 0, each, IDLE) for each in np.divmod(first, 1 << low))
@@ -365,11 +369,12 @@ class Room:
     def settings_of(
         self, forms: Sequence[LoadableForm]
     ) -> dict[SettingTable, tuple[IntArray, int]]:
-        """Return the setting numbers of all rows, and the count of settings, by setting table.
+        """Return, for each setting table, the setting that each program row uses, and their count.
 
-        A *setting* is one row of a setting table, such as the select bits of all out-ports of a
-        node. The rows of the forms in `forms` are concatenated: the array has one number for each
-        row. Rows share a setting if their values agree; a value of -1 agrees with every other.
+        A *setting* is one entry of a setting table of a node, such as the select bits of all
+        out-ports. The rows of the programs of `forms` are concatenated. A key of the result is a
+        setting table; its value is an array with the setting number of each row, and the number of
+        different settings. Rows with equal values share a setting; -1 counts as equal to any value.
         """
         each = [self.setting_values(form) for form in forms]
         return {
@@ -484,7 +489,7 @@ class Room:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the room as JSON data, for a manifest."""
+        """Return the room, the capacity of a fabric, as JSON data for a manifest."""
         facts = asdict(self.sizes) | asdict(self.ways) | {"roots": self.roots}
         if self.streams:
             facts |= {"streams": True, "lists": self.lists}
@@ -648,11 +653,11 @@ def _power_of_two(needed: int, least: int) -> int:
 def _used_sources(
     forms: Sequence[LoadableForm], ports: int
 ) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the inputs of all multiplexers of a node that some forms select.
+    """Return, for each multiplexer of a node, the inputs that any of `forms` selects.
 
-    The result has the format of `NodePaths.inputs`: a tuple of pairs for each out-port, operator
-    and reader (read port of memories). A multiplexer that no form uses gets one input. `ports` is
-    the number of ports of a node.
+    The result has the format of `NodePaths.inputs`: a tuple of pairs for each out-port, then for
+    each operator, then for each reader (read port of memories). A multiplexer that no form uses
+    gets one input. `ports` is the number of ports of a node.
     """
     found = []
     idle = {Action.SELECT: Stage.PORT, Action.OPERAND: Stage.RESULT, Action.MEMORY: None}

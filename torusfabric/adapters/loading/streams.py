@@ -80,10 +80,11 @@ class SentTable:
         return range(self.address_bits)
 
     def row_address(self, block: Value, packet: Value, form: Value) -> Value:
-        """Return the number of a packet, which is its destination `packet`.
+        """Return the number of a packet: `packet`, its destination.
 
-        It is 0 if the node sends one packet without a destination; `form` says so, a row of the
-        loaded table `facts_row`. `block` is not used.
+        In some collectives, such as a gather, a node sends one packet without a destination. Its
+        number is 0. `form` is the row of the loaded table `facts_row` that says if this is so.
+        `block` is not used.
         """
         del block
         named = View(self.layout.load_facts, form)["named"]
@@ -99,12 +100,12 @@ class SentTable:
         return Const(room.ports) if name == "bank" else address * room.part_words
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return True if the address of a word can be computed without an adder.
+        """Return True if an OR can replace the adder that computes the address of a word.
 
-        The address is the sum of the first address of the packet and the number of the word. An OR
-        gives the same if the distance of first addresses is a power of two, and all word numbers
-        are below it. `bits` is the OR of all word numbers. `name` is not used, because only the
-        first address is meant.
+        The address is the sum of the first address of the packet and the number of the word. The OR
+        has the same result if the first addresses are multiples of a power of two, and all word
+        numbers are below this power. `bits` is the OR of all word numbers. `name` is not used: it
+        names the field whose values are added to, here always the first address.
         """
         del name
         words = self.layout.room.part_words
@@ -148,9 +149,9 @@ class ReceivedTable:
         return value
 
     def is_disjoint(self, name: str, bits: int) -> bool:
-        """Return False: an adder is needed, because a packet may begin at any address.
+        """Return False: an OR cannot replace the adder that computes the address of a word.
 
-        The parameters `name` and `bits` are not used.
+        Why: a packet may begin at any address. The parameters `name` and `bits` are not used.
         """
         del name, bits
         return False
@@ -187,10 +188,10 @@ class TableEngineShape(EngineShape):
 
 
 class TableEngine(Engine):
-    """A loader or unloader that gets the facts of a run from loaded tables, by inputs.
+    """A loader or unloader whose inputs give it the facts of a run, from loaded tables.
 
-    Facts are, for example, the number of packets and whether the node sends. With fixed tables they
-    are constants inside of the module.
+    A fact is, for example, the number of packets of the node. With fixed tables, the facts are
+    constants inside of the module.
     """
 
     #: Inputs that an engine has with fixed tables, for constants of each form. They are left out.

@@ -49,8 +49,8 @@ class CommandShape:
     Parameters
     ----------
     choices : RunChoices
-        The values from which commands may choose, for each mode; the last mode is the barrier, if
-        there is one. With loadable tables, for each *entry* instead: one form of a mode, for one
+        The values that commands may choose in each mode; the last mode is the barrier, if there is
+        one. With loadable tables, the values in each *entry* instead: one form of a mode, for one
         root if runs choose the root.
     facts : RunFacts
         Widths of the signals that tell loaders and unloaders the form and root of a run.
@@ -158,8 +158,9 @@ class Commands(Leaf):
     may_begin : Out(1)
         High if there is room for the status of the next run.
     load_valid, load_mode, load_root : Out
-        Each with two fields, for the waiting command with an even and the one with an odd number:
-        high if the command is put, its form, and its root.
+        Three outputs about waiting commands, each with two fields: one for the waiting command
+        with an even number, one for that with an odd number. `load_valid` is high if the command is
+        put, `load_mode` has its form, and `load_root` its root.
     unload_mode, unload_root : Out
         Form and root of the last run in each section. A section is one of some equal parts of each
         memory; consecutive runs use the sections in turn.
@@ -244,9 +245,9 @@ class Commands(Leaf):
         """Add registers for the words of a command, and a counter; return the words by name.
 
         The method drives `there`, which is high from the last word of the command until `taken`.
-        The input `taken` is high when the command has been put or refused, so that its words may be
-        overwritten. A word that is missing from the packet has the value 0. The count stops at one
-        more than a command has words.
+        The input `taken` is high when the command has been stored elsewhere or refused, so that its
+        words may be overwritten. A word that is missing from the packet has the value 0. The count
+        of words stops at one more than a command has.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
@@ -267,11 +268,12 @@ class Commands(Leaf):
     def _find_entry(
         self, m: Module, command: dict[str, Value], starts: data.StructLayout
     ) -> tuple[Value, Value]:
-        """Return two signals, for loadable tables: number of a command's entry, and an error.
+        """Return the number of the entry that a command selects, and an error, as two signals.
 
-        An entry is one form of a mode, for one root if runs choose the root. `command` has the
-        words of the command by name, and `starts` the fields of a row of the table with one row for
-        each entry. The error is a `RunError`, 0 for a valid command.
+        An entry is one form of a mode, for one root if runs choose the root; only a fabric with
+        loadable tables has entries. The error is a `RunError`, 0 for a valid command. `command` has
+        the words of the command by name, and `starts` the fields of a row of the table with one row
+        for each entry.
         """
         bits = self.shape.root_bits
         chosen = {
@@ -294,8 +296,8 @@ class Commands(Leaf):
         Return two signals: high if an image follows the command, and high if it has been loaded.
         `command` has the words of the command by name. `there` is a register that is high while a
         whole command waits; the method keeps it low until the image has ended and `loaded` is
-        valid. `taken` is high when the command is put or refused, and `rests` if no run is under
-        way.
+        valid. `taken` is high when the command is accepted or refused, and `rests` if no run is
+        under way.
         """
         settled, loads = self.shape.settled, Signal(name="loads")
         ends, begun = Signal(name="image_ends"), Signal(name="image_begun")
@@ -335,10 +337,10 @@ class Commands(Leaf):
         return loads, image_there
 
     def _choose_form(self, command: dict[str, Value]) -> tuple[Value, Value]:
-        """Return two signals, for fixed tables: number of a command's form, and an error.
+        """Return the number of the form that a command selects, and an error, as two signals.
 
-        `command` has the words of the command by name. The error is a `RunError`, 0 for a valid
-        command.
+        The method is for fixed tables. The error is a `RunError`, 0 for a valid command. `command`
+        has the words of the command by name.
         """
         length = self.shape.effective_length(command["length"])
         form = find_form(self.shape.choices.served, self._mode_number(command), length)
@@ -346,10 +348,11 @@ class Commands(Leaf):
         return form, Mux(unknown, RunError.MODE, self._choice_error(command))
 
     def _choice_error(self, command: dict[str, Value]) -> Value:
-        """Return a signal with the error number of a command, as if its mode were valid.
+        """Return a signal with the error in the operator, length or root of a command.
 
-        The number is a `RunError`, 0 if operator, length and root are valid. With loadable tables
-        `_find_entry` checks the root. `command` has the words of the command by name.
+        The error is a `RunError`, 0 if these words are valid; the mode is not checked. With
+        loadable tables the root is not checked either, because `_find_entry` does this. `command`
+        has the words of the command by name.
         """
         shape = self.shape
         mode = self._mode_number(command)
@@ -380,11 +383,13 @@ class Commands(Leaf):
     ) -> tuple[Value, Value]:
         """Add the registers for two waiting commands, and drive the outputs for their runs.
 
-        `command` has the words by name, with the form as ``mode``. When `put` is high, it is stored
-        in the register for odd numbers if `odd` is high, else in that for even numbers, and stays
-        until its run begins. Its form and root are then copied for the unloaders. Return two
-        signals: the tag of the run under way, and high if this run is a barrier, which moves no
-        words through the core.
+        One register is for commands with odd numbers, the other for commands with even numbers.
+        When `put` is high, the command is stored in the register that `odd` selects. It stays there
+        until its run begins; its form and root are then copied for the unloaders. `command` has its
+        words by name, with the form in place of the mode.
+
+        Return two signals: the tag of the run under way, and a bit that is high if this run is a
+        barrier, which moves no words through the core.
         """
         begins, sections = self.input_value("run_begins"), self.shape.facts.sections
         section = Signal(sections.section_number_bits, name="next_section")

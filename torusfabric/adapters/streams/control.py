@@ -40,20 +40,22 @@ class StreamControl(Leaf):
     program : Program
         The program of the core.
     round_trip : int
-        Cycles from the begin of a run until the readiness tree, which combines the states of all
-        nodes, reports the state that nodes have after this begin.
+        Cycles from the begin of a run until the inputs `ready`, `bad` and so on show the states
+        that the nodes have after this begin. The readiness tree, which combines the states of all
+        nodes, takes these cycles.
     shape : EngineShape
         Parameters of the loaders.
     flits : int, optional
-        Flits of the longest block, if other programs can be loaded: of any of these programs. By
-        default, flits of the longest block of `program`.
+        Flits of the longest block of any program that can be loaded. By default, flits of the
+        longest block of `program`.
     others : mapping of str to Member
         Signals that a subclass has in addition to those below.
 
     Members
     -------
     ready, good : In(1)
-        From the readiness tree: high if every node is ready, and if no waiting message has a fault.
+        From the readiness tree: `ready` is high if every node is ready, and `good` is high if no
+        waiting message has a fault.
     bad, last : In
         From the readiness tree: the two faults (`BAD_LENGTH`, `BAD_DESTINATION`) of any waiting
         message, and the number of the last flit of their packets.
@@ -74,9 +76,9 @@ class StreamControl(Leaf):
     run_over : Out(1)
         High for a cycle when a run has ended, for `Commands`.
     run_empty, run_last : Out
-        One field for the last run in each section (one of some equal parts of each memory, which
-        runs use in turn): high if the run was dropped, and the number of the last flit of its
-        packets.
+        Each has a field for each section (one of some equal parts of each memory, which runs use in
+        turn), which describes the last run in the section. `run_empty` is high if the run was
+        dropped; `run_last` is the number of the last flit of its packets.
     error : Out
         A `RunError`: the reason for which the last run was dropped, or 0.
     """
@@ -176,7 +178,7 @@ class StreamControl(Leaf):
         return m
 
     def _has_other_length(self) -> Value:
-        """Return a signal: high if the length of messages is not that which a command demands."""
+        """Return a signal: high if messages lack the length that their command demands."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
         wanted, length = self.input_value("wanted"), self.input_value("last") + Const(1)

@@ -71,8 +71,8 @@ class ClockCrossing(Leaf):
         The stream into, and out of, the queue, signal by signal.
     untaken, takes : Out(1)
         `untaken` is high while the queue holds words that the node has not accepted. `takes` is
-        high for a cycle after the node has accepted words. Both in the clock of the fabric, and
-        only if `watched`.
+        high for a cycle after the node has accepted words. These outputs have the clock of the
+        fabric, and exist only if `watched`.
     """
 
     def __init__(self, fields: Mapping[str, int], *, inward: bool, watched: bool = False) -> None:

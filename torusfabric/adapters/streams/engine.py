@@ -45,7 +45,7 @@ class EngineShape:
     Parameters
     ----------
     verb : str
-        ``load`` or ``unload``.
+        ``load`` for loaders, ``unload`` for unloaders.
     core : Core
         The core of the fabric.
     packets : tuple of Packets

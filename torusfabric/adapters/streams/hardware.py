@@ -63,8 +63,8 @@ RUN_PORT_NETS = {"entry": "mode", "last": "last_flit"}
 class StreamTop:
     """Builder of a fabric with streams: it adds modules to the netlist of a core.
 
-    These are a loader and an unloader for each node, which move words between streams and memories;
-    the control, which starts runs; and `Commands`, if runs have choices.
+    It adds a loader and an unloader for each node, which move words between streams and memories;
+    the control, which starts runs; and, if runs have choices, the module that takes commands.
 
     Parameters
     ----------
@@ -151,8 +151,9 @@ class StreamTop:
     def _request_bits(self) -> Parts:
         """Return the bits by which the watch for late nodes knows that a run is requested.
 
-        At least one of them is then high. With commands, there is a bit for each waiting command;
-        otherwise, for each node that sends, a bit that is high while a message of the node waits.
+        A run is requested while any of these bits is high. With commands, there is a bit for each
+        waiting command. Otherwise there is a bit for each node that sends, which is high while a
+        message of the node waits.
         """
         if self._facts.commanded:
             return self._build.all_bits(self.request_net)
@@ -175,7 +176,7 @@ class StreamTop:
             add(general, port.width, node=port.node)
 
     def _add_control(self) -> None:
-        """Add the control, and `Commands` if runs have choices."""
+        """Add the module that starts runs and, if runs have choices, the module `Commands`."""
         build, top = self._build, tree_levels(self._build.nodes) - 1
         # Round trip: to the nodes, into their registers, and up the tree.
         make = self._make_control(top + 2)
@@ -189,10 +190,10 @@ class StreamTop:
             add_single_instance(build, "commands", Role.STREAM, commands, renamed=nets)
 
     def _command_nets(self) -> dict[str, str]:
-        """Return further inputs and outputs of `Commands` whose net has another name.
+        """Return those inputs and outputs of `Commands` whose nets have other names.
 
-        A key is the name of the input or output, the value that of the net to which it is
-        connected. The result is empty here; a subclass for loadable tables overrides the method.
+        The result is a dict from the name of the input or output to the name of the net that is
+        connected to it. Here it is empty; a subclass for loadable tables overrides the method.
         """
         return {}
 

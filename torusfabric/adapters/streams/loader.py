@@ -69,8 +69,9 @@ class Loader(Engine):
     clear : In(1)
         Reset of the node.
     load_valid, load_mode, load_root : In
-        Each with two fields, for messages of even and of odd numbers: high if a command allows to
-        load the message, its form, and its root.
+        Three inputs about messages to load, each with two fields: one for the message with an even
+        number, one for that with an odd number. `load_valid` is high if a command allows to load
+        the message; `load_mode` and `load_root` are its form and its root.
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when a run ends. `run_ends` only with two sections.
     key, row : Out, In
@@ -133,7 +134,7 @@ class Loader(Engine):
 
     @cached_property
     def _current_form(self) -> Value:
-        """Number of the form, as a signal, of the message that is being loaded."""
+        """Signal with the number of the form of the message that is being loaded."""
         return self._form_of(self._number[0])
 
     def elaborate(self, platform: object) -> Module:
@@ -177,11 +178,11 @@ class Loader(Engine):
     ) -> tuple[Signal, Value]:
         """Return two copies of a signal: high if words of the current message may be accepted.
 
-        They may if the memories have room, and a command has allowed it. Why two copies: the first
-        is for logic that every word uses, the second for logic at the ends of packets and messages;
-        shared logic would be slower. `ends` is high in the cycle in which a message becomes
-        complete. `both` are two signals: a register that is high if two messages wait, and its next
-        value.
+        Words may be accepted if the memories have room for the message, and a command has allowed
+        to load it. Why two copies: the first is for logic that every word uses, the second for
+        logic at the ends of packets and messages; shared logic would be slower. `ends` is high in
+        the cycle in which a message becomes complete. `both` has two signals: a register that is
+        high if two messages wait, and the next value of this register.
         """
         full, following = both
         clear = self.input_value("clear")
@@ -201,10 +202,10 @@ class Loader(Engine):
     def _length_limits(
         self, m: Module, counter: WordPosition, beat: Value
     ) -> tuple[Signal, Signal]:
-        """Add registers that compare the current word with the longest allowed packet; return two.
+        """Add two registers that compare the current word with the longest allowed packet.
 
-        The first is high if the word lies beyond the longest allowed packet; the second, if the
-        word is the last one of such a packet. `counter` is the position of the word in its packet.
+        Return both registers. The first is high if the word lies beyond the end of such a packet,
+        the second if the word is at its end. `counter` is the position of the word in its packet.
         `beat` is high if the word is accepted.
         """
         end = self.shape.word_shape.most - 1
@@ -220,7 +221,7 @@ class Loader(Engine):
     def _count_packets(self, m: Module, ends: Value) -> tuple[Value, Value]:
         """Add a counter of the packets of a message; return two signals about the current packet.
 
-        The first is high if it is the first packet of its message; the second, if it is the last.
+        The first signal is high in the first packet of a message, the second in the last packet.
         `ends` is high with the last word of a packet.
         """
         if not self.shape.packet_bits:
@@ -243,10 +244,10 @@ class Loader(Engine):
 
         The length is given as the number, from 0, of the last flit of the first packet. The second
         signal is high if the current packet differs in length from the first one, or has too many
-        flits in its last allowed word. If the length is fixed, it is high for every other length,
-        and the first signal is 0. `counter` is the position of the current word. `ends` is high if
-        this word ends a packet, and `first` if the packet is the first of its message. `at_last` is
-        high if the word is the last allowed one.
+        flits in its last allowed word. If all packets must have one fixed length, the first signal
+        is 0, and the second is high for every other length. `counter` is the position of the
+        current word. `ends` is high if this word ends a packet, `first` if the packet is the first
+        of its message, and `at_last` if the word is the last word that a packet may have.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
@@ -382,7 +383,7 @@ class Loader(Engine):
     ) -> None:
         """Add the queue of at most two waiting messages, which has the length and faults of each.
 
-        The register ``first`` has length and faults of the oldest message, and drives the outputs.
+        The register ``first`` describes the oldest of these messages, and drives the outputs.
         `ends` is high in the cycle in which a message becomes complete, and `new` has its length
         and faults. The method drives `both`: a register that is high if two messages wait, and its
         next value.

@@ -2,9 +2,9 @@
 
 The words that a node sends to itself are its *own block*. They do not pass through the core: the
 loader of the node writes them into this memory when it takes the message from the user, and the
-unloader reads them when it sends the received packets to the user. This takes longer than a word
-stays in a memory of the core. The memories of the core are divided into sections, one for each of
-two (or four) consecutive runs, so the memory here has twice as many sections.
+unloader reads them when it sends the received packets to the user. An own word is thus stored
+longer than a word in a memory of the core. The memories of the core are divided into sections, one
+for each of two (or four) consecutive runs, so the memory here has twice as many sections.
 
 `tdata` is the data of the node's AXI4-Stream for received words.
 """
@@ -34,7 +34,7 @@ class OwnBlock(Leaf):
         Parameters of the unloaders.
     keeps : bool
         True if the node sends words to itself. If False, there is no memory, and `tdata` is always
-        the word of the memory port.
+        a word from the memories of the core.
 
     Members
     -------

@@ -67,17 +67,18 @@ class ReadinessMerge(Leaf):
     Members
     -------
     ready : In
-        Two bits of each node of the network: a complete message waits (`loaded`), and there is
-        space for received words (`free`). Of each branch, one bit. All are high if every node is
-        ready.
+        Without `branches`, two bits for each node: a complete message waits (`loaded`), and there
+        is space for received words (`free`). With `branches`, one bit for each branch, high if all
+        of its nodes are ready.
     bad : In
         For each node or branch two bits: `BAD_LENGTH` and `BAD_DESTINATION`, the faults of its
         waiting messages.
     good : In
         For each branch one bit, high if it has no fault; only with `branches`.
     length, sends : In
-        For each node or branch: the number of the last flit of its packets (only if runs choose
-        their length), and a bit that is high if it has packets (only if some nodes may send none).
+        One field for each node or branch. `length` is the number of the last flit of its packets;
+        it exists only if runs choose their length. `sends` is high if the node or branch has
+        packets; it exists only if some nodes may send none.
     rest : In
         High for each input that has sent all received words; only with loadable tables.
     all_ready, none_bad, any_bad, any_length, any_sends, all_rest : Out
@@ -143,9 +144,9 @@ class ReadinessMerge(Leaf):
 def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
     """Add the readiness tree to a netlist: levels of modules that combine the states of all nodes.
 
-    The outputs of its last merge are the nets ``ready_<level>_0``, ``bad_<level>_0`` and so on,
-    where ``<level>`` is the number of the last level. `build` is the netlist under construction,
-    and `shape` decides which signals the tree has.
+    The last level is a single module; its outputs are the nets ``ready_<level>_0``,
+    ``bad_<level>_0`` and so on, where ``<level>`` is the number of the level. `build` is the
+    netlist under construction, and `shape` decides which signals the tree has.
     """
     widths = {
         "ready": 1,

@@ -39,7 +39,7 @@ class RunFacts:
     position_bits : int
         Bits of the position of a node in its group.
     sections : Sections
-        Division of the memories.
+        Division of each memory into equal parts, which runs use in turn.
     looked_up : dict of str to data.StructLayout
         With loadable tables, the facts about a run that a node looks up, under ``load`` and
         ``unload``. Empty with fixed tables: engines then have constants for each form.
@@ -96,6 +96,6 @@ class RunFacts:
         """Return the number of runs that a signal describes at a time, each in a field of its own.
 
         For loaders (`verb` "load") there are two, for messages with even and odd numbers. For
-        unloaders ("unload") there is one for each section of the memories.
+        unloaders ("unload") there is one for each section, the part of each memory for one run.
         """
         return 2 if verb == "load" else self.sections.n_sections

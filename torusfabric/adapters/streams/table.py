@@ -276,9 +276,10 @@ class PacketTable:
 
 
 def _row_bits(fields: Mapping[str, Sequence[Sequence[BitSource]]]) -> int:
-    """Return the number of bits of a ROM row: of all bits of `fields`, those from the ROM.
+    """Return the number of bits of a ROM row, given the source of each bit of the fields.
 
-    `fields` has a list of bit sources for each field and form.
+    `fields` has, for each field by name and for each form, a list with the source of each bit. A
+    ROM row has the bits whose source is the ROM.
     """
     every = (place for forms in fields.values() for places in forms for place in places)
     return max((place.number + 1 for place in every if place.kind == "rom"), default=0)

@@ -71,9 +71,10 @@ class Unloader(Engine):
     run_begins, run_ends : In(1)
         High for a cycle when a run begins, and when a run ends.
     run_empty, run_last, unload_mode, unload_root : In
-        Each with one field for the last run in each section (one of some equal parts of each
-        memory, which runs use in turn): high if the run was dropped, so that nothing is unloaded;
-        the number of the last flit of its packets; its form; and its root.
+        Facts about runs. Each input has a field for each section (one of some equal parts of each
+        memory, which runs use in turn), which describes the last run in the section. `run_empty` is
+        high if the run was dropped, so that nothing is unloaded. `run_last` is the number of the
+        last flit of its packets; `unload_mode` and `unload_root` are its form and its root.
     key, row : Out, In
         Address of the ROM of the packet table, and its row one cycle later. The table gives the
         location of each block of a packet.
@@ -135,12 +136,12 @@ class Unloader(Engine):
 
     @cached_property
     def _current_section(self) -> Value:
-        """Memory section, as a signal, with the words of the run that is being unloaded."""
+        """Signal with the number of the memory section whose words are being unloaded."""
         return self._sections.section_of(self._run)
 
     @cached_property
     def _current_form(self) -> Value:
-        """Number of the form, as a signal, of the run that is being unloaded."""
+        """Signal with the number of the form of the run that is being unloaded."""
         return self._form_of(self._current_section)
 
     def elaborate(self, platform: object) -> Module:
@@ -219,8 +220,8 @@ class Unloader(Engine):
     def _origin_from_row(self, row: Value) -> Value:
         """Return the origin of a packet as it is stored in a row of the packet table.
 
-        Here the table has no origins, and the result has 0 bits; a subclass for loadable tables
-        overrides the method.
+        The packet table has a row for each block of a packet. Here it has no origins, and the
+        result has 0 bits; a subclass for loadable tables overrides the method.
         """
         del row
         return Const(0, 0)
@@ -263,17 +264,18 @@ class Unloader(Engine):
     def _last_flit(self, section: Value) -> Value:
         """Return the number, from 0, of the last flit of each packet of a run, as a signal.
 
-        The run is the last one in `section`, the number of a memory section.
+        The run is the most recent one in memory section number `section`.
         """
         if not self.shape.any_length:
             return Const(self.shape.most_flits - 1, self.shape.last_flit_bits)
         return self.input_value("run_last").word_select(section, self.shape.length_bits)
 
     def _valid_flits(self, ends_packet: Value) -> Value:
-        """Return a bit for each flit but the first of the current word: high if in the packet.
+        """Return a bit for each flit of the current word but the first: high if the flit is valid.
 
-        The last word of a packet may have fewer flits than others; `ends_packet` is high for this
-        word. The first flit of a word is always in the packet.
+        A flit is valid if it is in the packet. The last word of a packet, for which `ends_packet`
+        is high, may have fewer valid flits than other words. The first flit of a word is always
+        valid.
         """
         bits = self.shape.flit_bits
         if not bits:
@@ -286,10 +288,10 @@ class Unloader(Engine):
     ) -> tuple[Value, Value]:
         """Add the counter of packets; return the number of the current packet, and a flag.
 
-        The flag is high if the next word is in the last packet of its run. Why the next word: the
-        flag passes a register before it advances the counters of runs. `goes_on` is high if the
-        pipeline moves, `ends_packet` if the current word ends a packet, and `following` is the
-        number of the memory section with the next word.
+        The flag is high if the next word (not the current one) is in the last packet of its run.
+        Why: the flag passes a register before it advances the counters of runs. `goes_on` is high
+        if the pipeline moves, `ends_packet` if the current word ends a packet, and `following` is
+        the number of the memory section with the next word.
         """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
@@ -329,10 +331,11 @@ class Unloader(Engine):
         return resize(self._root_or_number(number), shape.stream_id_bits)
 
     def _root_or_number(self, number: Value) -> Value:
-        """Return the root in forms in which a node gets one packet, from the root; else `number`.
+        """Return a signal: the root in some forms, in all others the packet number `number`.
 
-        In these forms, such as a broadcast, the root is the origin of the packet, and selects its
-        row in the packet table. The result is a signal.
+        It is the root in forms in which a node gets a single packet, which comes from the root,
+        such as a broadcast. There the root, in place of a packet number, is the origin of the
+        packet and selects its row in the packet table.
         """
         by_root = [int(each.by_root) for each in self.shape.packets]
         if not any(by_root):
@@ -342,9 +345,10 @@ class Unloader(Engine):
         )
 
     def _row_address(self, counter: WordPosition, packet: Value) -> Value:
-        """Return the address of the row of the packet table that locates the current block.
+        """Return the address of the packet-table row that locates the block of the current word.
 
-        `counter` is the position of the current word, and `packet` the number of its packet.
+        The packet table has a row for each block of a packet. `counter` is the position of the
+        word, and `packet` the number of its packet.
         """
         return self.shape.packet_table.row_address(
             counter.chunk, self._root_or_number(packet), self._current_form

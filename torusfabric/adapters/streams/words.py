@@ -168,11 +168,11 @@ class WordShape:
 
     @property
     def divisor_bits(self) -> int | None:
-        """Number of low bits in a word number that are the remainder when it is divided; or None.
+        """Number of low bits of a word number that are the remainder of a division, or None.
 
-        The number of a word in its packet is divided to find its chunk, and its number in the
-        chunk. With a power of two as divisor, the remainder is the low bits of the number. The
-        divisor is the number of chunks if `in_turn` is True, else the number of words of a chunk.
+        To find the chunk of a word, and its number in the chunk, the number of the word in its
+        packet is divided: by the number of chunks if `in_turn` is True, else by the number of words
+        of a chunk. If the divisor is a power of two, the remainder is the low bits of the number.
         The result is None if a packet has one chunk, or if the divisor is no power of two.
 
         Examples
@@ -236,7 +236,7 @@ def add_word_counter(
     restart : Value
         High if the current word is the last of its packet.
     last_chunk : Value, optional
-        Number of the last chunk of a packet, by default that of the form.
+        Number of the last chunk of a packet; by default it follows from `form`.
     """
     index, following = (
         make_register(shape.index_bits, name="index"),
@@ -265,9 +265,9 @@ def add_word_counter(
 def _split_index(shape: WordShape, bits: int, index: Signal) -> tuple[Value, Value]:
     """Return signals with the chunk of a word, and its distance from the chunk's first address.
 
-    `index` is the number of the word in its packet. Its `bits` low bits, and its other bits, are
-    the number of the chunk and the number of the word in the chunk. `shape`, the division of
-    packets into chunks, says which is which.
+    `index` is the number of the word in its packet. If words belong to chunks in turn, the `bits`
+    low bits of `index` are the chunk, and the high bits the number of the word in the chunk.
+    Otherwise the high bits are the chunk. `shape` is the division of packets into chunks.
     """
     low, high = index[:bits], index[bits:]
     chunk, word = (low, high) if shape.in_turn else (high, low)
@@ -280,10 +280,10 @@ def _count_chunks(
 ) -> tuple[Signal, Signal]:
     """Add two counters: the chunk of the current word, and its distance; return their registers.
 
-    The distance is that of the word from the first address of its chunk. In a cycle in which `beat`
-    is high, both counters go on to the next word, or to 0 if `restart` is high as well. `last` is
-    the number of the last chunk of a packet. `shape` is the division of packets into chunks, and
-    `form` the form of the packet, which decides the distance of consecutive words.
+    The distance is the address of the word minus the first address of its chunk. In a cycle in
+    which `beat` is high, the two counters go on to the next word, or to 0 if `restart` is high as
+    well. `last` is the number of the last chunk of a packet. `shape` is the division of packets
+    into chunks, and `form` the form of the packet, which decides the distance of consecutive words.
     """
     chunk = make_register(shape.chunk_bits, name="chunk")
     within = make_register(shape.offset_bits, name="within_chunk")

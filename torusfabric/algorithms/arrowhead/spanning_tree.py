@@ -7,8 +7,8 @@ Rules of the model:
 * three ports for one tree, six for two trees, each with half of the message.
 
 Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827,
-1996, section 4. In half duplex packets are injected every second step, which keeps pipelining
-legal. This is not in the paper.
+1996, section 4. In half duplex, packets are injected in every second step only, so that the packets
+of two trees never need the same link in the same step. This is not in the paper.
 """
 
 import math
@@ -67,9 +67,10 @@ def _tree_count(options: Options) -> int:
 def _packet_stride(options: Options, packets: int) -> int:
     """Return the number of steps between two packets of a tree, with `packets` packets in each.
 
-    In half duplex the two trees use a link at depths of different parity (Lemma 6). Packets must
-    therefore be apart by twice the largest power of two that divides the latency of a hop.
-    `options` has the duplex, the number of trees and the latency.
+    In half duplex a link carries one packet a step, and both trees use it, one at an even depth and
+    the other at an odd depth (Lemma 6). A packet needs `latency` steps for each depth. So the trees
+    never use the link in the same step if packets are apart by twice the largest power of two that
+    divides the latency. `options` has the duplex, the number of trees and the latency.
     """
     both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
     return 2 * (options.latency & -options.latency) if both else 1
@@ -86,7 +87,8 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
     order : int
         n, the order of the arrowhead.
     options : Options
-        ``duplex``; ``latency`` in steps; ``trees`` or ``ports``.
+        The duplex, the latency of a hop in steps, and the number of trees, given by ``trees`` or
+        ``ports``.
     packets : int
         P, the number of packets in each tree.
     """
@@ -111,8 +113,8 @@ def best_packet_count(order: int, options: Options) -> int:
     Returns
     -------
     int
-        The P >= 1 that minimises steps(P) * (beta + length * tau / (trees * P)); the smallest such
-        P if there are several.
+        The P >= 1 that minimises the number of steps for P packets (`step_count`) times the time of
+        a step, beta + length * tau / (trees * P). The smallest such P if there are several.
 
     Raises
     ------
@@ -183,7 +185,8 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) -> Schedule:
     """Plan a broadcast over spanning trees on an arrowhead torus or a torus; or an all-reduce.
 
-    The all-reduce is for a torus. See `plan_arrowhead`, and `plan` in `oblivious.spanning_trees`.
+    The arrowhead torus has broadcasts only, planned by `plan_arrowhead`. For a torus, `plan` of the
+    module `oblivious.spanning_trees` plans both collectives.
     """
     if isinstance(topology, Arrowhead):
         return plan_arrowhead(topology, collective, options)
@@ -201,8 +204,9 @@ def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options
     collective : Collective
         The broadcast.
     options : Options
-        ``ports`` or ``trees``; ``packets``, ``chunks`` or ``times`` for pipelining; ``duplex``;
-        ``latency`` in steps.
+        ``ports`` or ``trees`` gives the number of trees. ``packets`` or ``chunks`` gives the number
+        of packets, or ``times`` the quantities from which the best number is computed. ``duplex``,
+        and ``latency`` in steps, apply too.
 
     Returns
     -------

@@ -42,8 +42,8 @@ def plan(topology: Arrowhead, collective: Collective, options: Options) -> Round
     """Plan a circuit-switched broadcast on an arrowhead torus, in n rounds for 4^n nodes.
 
     In each round, every node that has the message sends it straight along three ports. With six
-    ports, half of the message goes over each three. (Forests of Lemma 1, or the two forests of
-    Lemma 3.)
+    ports, one half of the message goes over three of them, and the other half over the other three.
+    (Forests of Lemma 1, or the two forests of Lemma 3.)
 
     Parameters
     ----------

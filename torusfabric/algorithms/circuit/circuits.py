@@ -241,8 +241,8 @@ def piece_sizes(length: int, alpha: int) -> list[int]:
 def anchor_position(length: int, alpha: int) -> int:
     """Return the index of the item from which a broadcast along a line starts, near its middle.
 
-    In each round, the item sends to the like items of all other pieces of the line, see
-    `piece_sizes`.
+    In each round, the line is cut into pieces (see `piece_sizes`), and the item sends to the item
+    at the anchor position of each other piece.
 
     Parameters
     ----------
@@ -323,10 +323,11 @@ def inform_diagonals(
 ) -> None:
     """Add the rounds of one stage, from 1 to k, of a broadcast from diagonal to diagonal.
 
-    Stage s < k starts from the nodes whose level numbers on the first s axes have the sum 0, and
-    are 0 on all other axes; it ends with the like set for s + 1 axes. Stage k informs all nodes,
-    one diagonal (nodes with an equal sum of level numbers) after another. A level is a numbered
-    coordinate.
+    A level is a numbered coordinate of the grid, and k the number of axes. Let H_s be the set of
+    nodes whose level numbers on the first s + 1 axes have the sum 0, and are 0 on all other axes.
+    Before stage s < k, the nodes of H_(s-1) have the message; after it, those of H_s have it. Stage
+    k informs all nodes; the nodes of a diagonal, those with an equal sum of level numbers, get the
+    message in the same round.
 
     Parameters
     ----------

@@ -85,15 +85,17 @@ def lee_code_allgather(
     Returns
     -------
     Rounds or Quotient
-        4 i rounds, or 5 i if ``large``: `Rounds` for i = 1, else a `Quotient`.
+        4 i rounds, or 5 i if ``large``. For i = 1 they are listed transfer by transfer (`Rounds`).
+        For larger tori they are in a compact form in which nodes with equal labels behave alike
+        (`Quotient`).
 
     Notes
     -----
-    The longest paths of all rounds sum to 12/9 of the diameter, or 13/9 if ``large``. The longest
-    messages of all rounds sum to 400, 139658 and 47919558 messages of a node for i = 1, 2 and 3, or
-    155, 53908 and 18495303 if ``large``. (From i = 3 on the closed forms of Propositions 5.17 and
-    6.4 differ from their own recurrences, which are right.) For i = 1 no schedule has fewer than 4
-    rounds.
+    Add up the hops of the longest path of each round: the sum is 12/9 of the diameter, or 13/9 if
+    ``large``. Add up the lengths of the longest message of each round: for i = 1, 2 and 3 the sum
+    is 400, 139658 and 47919558 times the message that a node contributes, or 155, 53908 and
+    18495303 times if ``large``. (From i = 3 on the closed forms of Propositions 5.17 and 6.4 differ
+    from their own recurrences, which are right.) For i = 1 no schedule has fewer than 4 rounds.
 
     References
     ----------

@@ -2,10 +2,11 @@
 
 A *rank* is a participant of a foreign schedule, called gpu in its files. A rank has one sum of each
 chunk, at first its own contribution. An arriving word is added to the sum, or replaces it (see
-`torusfabric.schedule.kept_sums`). A rank sends its sum as it was before the round, or the last word
-that arrived by a link. So a *word*, one chunk of a message, can leave only while its sender has
-exactly that sum. Anything that would change the sum has to wait, or to arrive in the same round.
-Two ranks that exchange their sums send in the same round.
+`torusfabric.schedule.kept_sums`). A *word* is one chunk of a message. A rank sends as a word its
+sum as it was before the round, or it forwards the last word that arrived by a link. The file tells
+which contributions each word has. So the word can leave only while the sum of its sender has
+exactly these contributions. Another word that would change this sum must wait, or arrive in the
+same round. Two ranks that exchange their sums send in the same round.
 
 Each round takes words in the order of their *urgency*, the length of the longest chain of steps
 behind them. Once a word has arrived, other words may no longer be able to leave or to be added. A
@@ -38,7 +39,9 @@ MOST_LISTED_RANKS = 8
 
 
 class _Word(NamedTuple):
-    """A word to send: one chunk of a message from one rank to another; the most urgent sort first.
+    """A word to send: one chunk of a message from one rank to another.
+
+    Words are sorted by these fields, so the most urgent word comes first.
 
     A rank is a participant of a foreign schedule, such as a GPU.
 
@@ -143,8 +146,8 @@ class KeptSumsScheduler:
         Raises
         ------
         InputError
-            If a rank sends to a rank whose node is no neighbour, or a step sends a sum that its
-            rank can never have.
+            If a rank (a participant, such as a GPU) sends to a rank whose node is no neighbour, or
+            a step sends a sum that its rank can never have.
         """
         changed, number = set(self._waiting), 0
         while any(self._waiting.values()):
@@ -191,8 +194,8 @@ class KeptSumsScheduler:
     def _choose_words(self) -> _RoundWords:
         """Choose the words of a round, the most urgent first.
 
-        A word changes a sum when it arrives. Words that could not be sent or added afterwards are
-        chosen together with it.
+        A word, one chunk of a message, changes a sum when it arrives. Other words that could then
+        no longer be copied from this sum, or be added to it, are chosen for the same round.
         """
         self._links.begin_round()
         taken = _RoundWords()
@@ -310,8 +313,9 @@ class KeptSumsScheduler:
     def _deadlock_error(self) -> InputError:
         """Return the error for a schedule in which words wait for each other for ever.
 
-        The message names one such step: its rank does not have the sum that it must send, or the
-        word cannot be added to the sum of its receiver.
+        The message names the step that sends one of these words. Either its rank (a participant,
+        such as a GPU) does not have the sum that it must send, or the word cannot be added to the
+        sum of its receiver.
         """
         left = sorted(
             (word for words in self._waiting.values() for word in words),

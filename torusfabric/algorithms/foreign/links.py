@@ -19,8 +19,8 @@ class FreeArcs:
     """The arcs that no message has taken yet in the present round, for hops between neighbours.
 
     An arc carries one block a round; blocks that the file itself puts into one round share an arc.
-    If several links lead to the same neighbour, a message prefers the link with the number of its
-    channel.
+    If several links lead to the same neighbour, the *channel* of a message, a number in the file,
+    selects the link that the message prefers.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class FreeArcs:
         self.taken: set[Arc] = set()
 
     def begin_round(self) -> None:
-        """Mark all arcs as free."""
+        """Mark all arcs as free: no message has taken them in the new round."""
         self.taken.clear()
 
     def take_paths(self, message: Message, count: int) -> list[tuple[int, ...]]:
@@ -102,7 +102,7 @@ class FreePaths:
         self.begin_round()
 
     def begin_round(self) -> None:
-        """Mark all arcs as free."""
+        """Mark all arcs as free: no message has taken them in the new round."""
         self.free = self.all.copy()
         self.left = {arc: list(ports) for arc, ports in self.ports.items()}
 

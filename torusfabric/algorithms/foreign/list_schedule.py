@@ -41,7 +41,7 @@ def list_schedule(
     *,
     switching: Switching | str = Switching.STORE_AND_FORWARD,
 ) -> Rounds:
-    """Assign the steps of a foreign schedule to rounds on a topology, each as early as possible.
+    """Assign the steps of `dataflow`, a foreign schedule, to rounds, each as early as possible.
 
     A step waits for its data, for earlier steps, and for a free link; a rank is a participant of
     the foreign schedule, such as a GPU.
@@ -61,7 +61,8 @@ def list_schedule(
     Raises
     ------
     InputError
-        If such ranks are not neighbours, or if partial sums would have to wait for each other.
+        If two ranks exchange messages with store-and-forward and their nodes are not neighbours, or
+        if partial sums would have to wait for each other.
     """
     switching = Switching(switching)
     root = dataflow.buffers.collective.root
@@ -232,8 +233,8 @@ class _Scheduler:
     def _end_step(self, index: int, number: int, arrival: int) -> None:
         """End step `index` in round `number`, and tell the steps that wait for it.
 
-        Steps that only have to come later can begin in the same round. The step that receives the
-        message can begin in the round `arrival`.
+        A step that waits only for the order of the file can begin in the same round. The step that
+        receives the message can begin in round `arrival`, when the message is there.
         """
         for other in self.graph.follows[index]:
             self._count_finished_step(other, number)
@@ -285,7 +286,7 @@ class _RoundWriter:
         return Transfers(sources, hops, self._make_payload(list(paths.values())))
 
     def _make_payload(self, lists: list[list[Value]]) -> Listed:
-        """Return the blocks of all paths of a round, as one `Listed` payload.
+        """Return the blocks of all paths of a round, as one `Listed`: a list for each path.
 
         ``lists[k]`` has the values of path k: pairs of a chunk's key and the ranks that contribute
         to it. A sum is listed as the blocks of all its contributions.

@@ -103,7 +103,7 @@ def gray_code_map(topology: Topology) -> IntArray:
 
 
 def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntArray:
-    """Return the node of each rank so that all ranks that exchange messages are neighbours.
+    """Return a node for each rank of `dataflow`; ranks that exchange messages are neighbours.
 
     The maps of `_usual_maps` are tried first, then a search of at most `seconds`.
     """
@@ -121,7 +121,7 @@ def _search_map(dataflow: Dataflow, topology: Topology, seconds: float) -> IntAr
 
 
 def _usual_maps(topology: Topology, pairs: IntArray) -> Iterator[IntArray]:
-    """Yield placements that often fit, each as the node of every rank.
+    """Yield placements that often fit, each as the node of every rank (participant, such as a GPU).
 
     They are: equal numbers, Gray codes, the same torus with permuted axes, and a cycle through all
     nodes if the ranks form a ring. `pairs`, shape (pairs, 2), has the ranks that exchange messages.
@@ -178,7 +178,9 @@ def _find_subgraph_map(topology: Topology, pairs: IntArray, until: float) -> Int
     def may_match(node: dict[str, bool], rank: dict[str, bool]) -> bool:
         """Return True if a rank may be at a node, and stop the search if it has taken too long.
 
-        networkx calls the function at every step of the search.
+        networkx calls the function at every step of the search, with the attributes of a node of
+        the network and of a rank. The attribute ``first`` marks node 0 and rank 0, which belong
+        together.
         """
         if time.monotonic() > until:
             raise _SearchTimeout

@@ -99,7 +99,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
     """Return the numbers of chunks that are tried for a message, ascending.
 
-    In an all-reduce a message is cut into a multiple of the members.
+    In an all-reduce these are multiples of the number of members of a group, so that each member
+    can complete equally many sums.
     """
     blocks = collective.blocks(topology, 1)
     each = blocks.group_size if collective.kind == "allreduce" else 1
@@ -117,9 +118,9 @@ class _Hops(NamedTuple):
     block : list of int
         The block that each hop carries, or the sum.
     after : list of (list of int)
-        The hops that cannot begin before each hop has ended.
+        For each hop, the hops that must wait until it has ended.
     urgency : list of int
-        The hops to go, with each hop itself, until its data are at the last receiver.
+        For each hop, the number of hops, itself included, until its data are at the last receiver.
     """
 
     arc: list[int]
@@ -197,10 +198,11 @@ class _GroupPlanner:
         return self._plan_trees(blocks)
 
     def _plan_paths(self, blocks: Blocks, network: Topology) -> tuple[Transfers, ...]:
-        """Return the steps of blocks that take a path each.
+        """Return the steps of a collective in which each block takes a path, such as a scatter.
 
-        On the network with all arcs reversed, blocks go from their receivers to their origins, and
-        the steps are reversed.
+        `network` is the network with all arcs reversed for a gather, otherwise the network itself.
+        A gather is planned as a scatter on the reversed network, from the receiver to the origins.
+        Then the order of the steps and the direction of the hops are reversed.
         """
         ids, backwards = np.arange(blocks.n_blocks), network is not self.topology
         origin, (target, block) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
@@ -213,7 +215,7 @@ class _GroupPlanner:
         return _reverse_steps(network, steps) if backwards else steps
 
     def _plan_trees(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of blocks that go down a tree each."""
+        """Return the steps of a broadcast, all-gather or halo: each block goes down a tree."""
         ids = np.arange(blocks.n_blocks)
         nodes, block = blocks.required_copies(ids)
         receivers = np.split(nodes[order := np.argsort(block, kind="stable")],
@@ -229,7 +231,10 @@ class _GroupPlanner:
         )
 
     def _plan_sums(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of sums that go up a tree each, and in an all-reduce down another."""
+        """Return the steps of a reduction: each sum of `blocks` goes up a tree to its root.
+
+        In an all-reduce, the complete sum then goes down another tree.
+        """
         sums = np.arange(blocks.blocks_per_origin)
         members = self.groups.members[blocks.group_of_block(sums)]
         if blocks.collective.kind == "allreduce":
@@ -260,8 +265,8 @@ class _GroupPlanner:
     ) -> tuple[Transfers, ...]:
         """Return the steps of an all-reduce, given those in which partial sums rise to the roots.
 
-        Complete sums go down trees over arcs that rising sums leave idle, or that rise less
-        urgently.
+        Complete sums go down trees from the roots. If a complete sum and a rising one wait for the
+        same arc, the one with the longer chain of hops to go is sent first.
 
         Parameters
         ----------
@@ -311,7 +316,12 @@ class _GroupPlanner:
         )
 
     def _roots_of_sums(self, blocks: Blocks) -> IntArray:
-        """Return the position at which each sum of an all-reduce is completed, shape (sums,)."""
+        """Return where each sum of an all-reduce is completed: the position of a node in its group.
+
+        The result has the shape (sums,). If the number of chunks is a multiple of the members, each
+        member completes equally many sums. Otherwise the member in the middle of the group
+        completes all.
+        """
         sums = np.arange(blocks.blocks_per_origin)
         size, chunks = blocks.group_size, blocks.chunks
         if chunks % size == 0:
@@ -363,7 +373,10 @@ def _set_urgency(hops: _Hops) -> None:
 
 
 def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Transfers, ...]:
-    """Return steps of single hops in reverse order, with each hop in the opposite direction."""
+    """Return steps of single hops in reverse order, with each hop in the opposite direction.
+
+    `network` is the network for which `steps` were planned, the one with all arcs reversed.
+    """
     return tuple(
         Transfers.hop(each.walk(network)[:, -1], network.opposite[each.hops[:, 0]], each.payload)
         for each in reversed(steps)
@@ -371,7 +384,10 @@ def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Trans
 
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
-    """Return the numbers of chunks of `collective`, of which fewer suit shorter messages."""
+    """Return the options to try for `collective`, such as ``[{"chunks": 1}, {"chunks": 4}]``.
+
+    Fewer chunks are better for shorter messages.
+    """
     counts = _chunk_counts(topology, collective)
     return [{"chunks": chunks} for chunks in sorted({1, *counts})]
 

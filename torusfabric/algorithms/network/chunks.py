@@ -32,9 +32,10 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
     """Yield the numbers of chunks with which a plan may come near the least message times.
 
     A step carries one chunk over a link, so a plan of as few steps as possible takes the least
-    message times, rounded up to whole chunks. Numbers are ascending, up to 32. The time counts for
-    a very long message, and for one of `LONG_MESSAGE_FLITS` flits, which takes longer if its chunks
-    have unequal lengths. If no number comes near, the number that comes nearest is yielded.
+    message times, rounded up to whole chunks. Numbers are ascending, up to 32. A number is taken if
+    it comes near for a very long message and also for one of `LONG_MESSAGE_FLITS` flits, which may
+    lose time because its chunks have unequal lengths. If no number comes near, the number that
+    comes nearest is yielded.
 
     Parameters
     ----------
@@ -57,10 +58,12 @@ def candidate_chunk_counts(least: Fraction, alike: Fraction = NEAR_FACTOR) -> It
 
 
 def _least_times_in_chunks(least: Fraction, chunks: int) -> Fraction:
-    """Return the message times of a plan with as few steps as `least` allows, in `chunks` chunks.
+    """Return the message times of the shortest possible plan with `chunks` chunks.
 
-    There are two such times: that of a very long message, and that of a message of
-    `LONG_MESSAGE_FLITS` flits, whose chunks may have unequal lengths. The larger one is returned.
+    A step carries one chunk over a link, so the plan has `least` times `chunks` steps, rounded up.
+    The last chunks of a message may be shorter than the others, which wastes time. The result is
+    therefore the larger of two times: that of a very long message, and that of a message of
+    `LONG_MESSAGE_FLITS` flits.
     """
     steps = ceil(least * chunks)
     return max(

@@ -84,8 +84,8 @@ def allgather_steps(
 class Forest(ArcLoads):
     """Spanning trees that are changed until no arc is in too many trees.
 
-    Each arc belongs to a *resource*, for example the link of which it is one direction. The load of
-    a resource is the number of trees that use its arcs.
+    Each arc belongs to a *resource*: the arc alone, or a set of arcs such as both arcs of a link.
+    The load of a resource is the number of trees that use any of its arcs.
 
     Parameters
     ----------
@@ -126,16 +126,17 @@ class Forest(ArcLoads):
         Parameters
         ----------
         most : int
-            Number of trees that an arc may be in. An arc that is in so many trees already counts as
-            longer.
+            Number of trees that an arc should be in at most. An arc that is already in `most` trees
+            counts as longer, so that trees avoid it.
         """
         for tree in self._random.permutation(len(self._roots)).tolist():
             self._grow_tree(tree, most)
 
     def relieve_arcs(self, most: int) -> bool:
-        """Change trees until no resource is in more than `most` trees; return True on success.
+        """Change trees until at most `most` trees use each resource; return True on success.
 
-        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        A resource is an arc, or a set of arcs, such as both arcs of a link: the trees that use any
+        of its arcs are counted together.
         """
         left = MOST_CHANGES * (len(self.tail) + len(self._by))
         while left > 0 and (full := self.lengthen_full_links(most)):
@@ -153,11 +154,11 @@ class Forest(ArcLoads):
         return left > 0
 
     def _replace_arc(self, tree: int, link: int, most: int) -> bool:
-        """Replace, in one tree, the arc of the resource `link` by another arc into the same node.
+        """Replace, in one tree, the arc of a resource by another arc into the same node.
 
-        A resource is an arc, or a set of arcs, such as a link, whose trees count together. The new
-        arc must belong to a resource that fewer than `most` trees use. Return True if there is such
-        an arc.
+        A resource is an arc, or a set of arcs, such as both arcs of a link: the trees that use any
+        of its arcs are counted together. `link` is the number of the resource. The new arc must
+        belong to a resource that fewer than `most` trees use. Return False if there is no such arc.
         """
         (arc,) = (a for a in self._arcs_of_link[link] if self._by[tree].get(self.head[a]) == a)
         node = self.head[arc]
@@ -172,9 +173,10 @@ class Forest(ArcLoads):
 
     @cached_property
     def _arcs_of_link(self) -> list[list[int]]:
-        """The arcs of each resource.
+        """The arcs of each resource, as a list for each number of a resource.
 
-        A resource is an arc, or a set of arcs, such as a link, whose trees count together.
+        A resource is an arc, or a set of arcs, such as both arcs of a link: the trees that use any
+        of its arcs are counted together.
         """
         found: list[list[int]] = [[] for _ in self.over]
         for arc, link in enumerate(self.link):
@@ -192,9 +194,9 @@ class Forest(ArcLoads):
         return True
 
     def _grow_tree(self, tree: int, most: int) -> None:
-        """Replace a tree by a new one, which grows from its root by the shortest arc at each time.
+        """Replace a tree by a new one, which grows from its root by the shortest arc in each step.
 
-        Arcs that are in `most` trees or more count as longer.
+        An arc that is already in `most` trees or more counts as longer, so that the tree avoids it.
         """
         for arc in self._by[tree].values():
             self.over[self.link[arc]].remove(tree)

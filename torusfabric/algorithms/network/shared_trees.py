@@ -66,11 +66,11 @@ class SharedTrees(NamedTuple):
     Parameters
     ----------
     most : int
-        The number of trees that use the busiest arc, at most.
+        The largest number of trees that may use one arc.
     roots : tuple of int
-        The root of each pair, where the sum is complete.
+        For each chunk, the root of its two trees, where the sum is complete.
     up, down : list of (list of int)
-        The arcs of each tree, by their numbers in `WeightedArcs`.
+        For each chunk, the arcs of its tree, by their numbers in `WeightedArcs`.
     """
 
     most: int
@@ -88,8 +88,8 @@ class _TreeCandidate(NamedTuple):
         Number of steps of an all-reduce of a long message (see `LONG_MESSAGE_STEPS`), divided by
         the number of its chunks.
     soon : bool
-        True if the all-reduce ends so soon after the lower bound that better trees are not searched
-        for.
+        True if an all-reduce with these trees takes hardly longer than the lower bound. The search
+        then ends, because better trees would save little.
     trees : SharedTrees
         The result of the search.
     """

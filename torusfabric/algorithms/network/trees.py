@@ -171,7 +171,9 @@ MOST_NODES = 512
 def max_link_disjoint_trees(topology: Topology) -> int:
     """Return the largest number of spanning trees that can exist without a common link.
 
-    The result is 0 if some link goes one way, or if the network has more than `MOST_NODES` nodes.
+    The result is 0 if some link goes one way, since trees of an all-reduce use links in both
+    directions. It is also 0 if the network has more than `MOST_NODES` nodes, because the search
+    would take too long.
 
     Examples
     --------

@@ -78,15 +78,19 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 
 
 def _choose_trees(torus: Torus, trees: Trees, chunks: int) -> IntArray:
-    """Return the tree of each block with which all blocks arrive in the fewest steps.
+    """Choose a tree for each block of a scatter, so that all blocks arrive in the fewest steps.
 
-    The form is that of `assign_blocks_to_trees`. Among such choices, one whose longest detour is
-    shortest is returned. Each message is cut into `chunks` chunks, and `trees` are trees of `torus`
-    from node 0.
+    The result has the shape (2, blocks): the index of the tree, and the node that receives the
+    block. Among such choices, one whose longest detour is shortest is returned. Each message is cut
+    into `chunks` chunks, and `trees` are trees of `torus` from node 0.
     """
 
     def assign_with_detour(detour: int) -> IntArray | None:
-        """Return the tree of each block with at most `detour` additional hops, or None."""
+        """Choose a tree for each block, as `_choose_trees` does, with limited detours.
+
+        No path is more than `detour` hops longer than the shortest path; None if this is
+        impossible.
+        """
         able = trees.depth <= torus.distances + detour
         return assign_blocks_to_trees(trees, able, chunks, steps, most=1)
 

@@ -153,8 +153,9 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Rounds:
 def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
     """Return the transfers of the first step, which makes all packets equal in size.
 
-    A packet is the set of blocks that a node sends in a step. There are C columns: nodes of column
-    j = 1 .. C - 2 send j blocks to the left, and those of column C - 2 also one block to the right.
+    A packet is a set of blocks that nodes send on as a whole in the later steps. With C columns,
+    each node of column j = 1 .. C - 2 sends j blocks to the left. A node of column C - 2 also sends
+    one block to the right.
 
     Parameters
     ----------
@@ -177,11 +178,12 @@ def evening_round(rectangle: Rectangle, blocks: Blocks) -> Transfers:
 
 
 def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> np.ndarray:
-    """Return the blocks in each packet after the first step, an array of shape (packets, C).
+    """Return the blocks of each packet, as block numbers in an array of shape (packets, C).
 
-    A packet is the set of blocks that a node sends in a step. There are C columns, and a node has
-    two packets of C blocks each; those of node v have the numbers 2 v and 2 v + 1. In the special
-    column C - 2 both are the same packet.
+    A packet is a set of C blocks (C is the number of columns) that nodes send on as a whole, from
+    the second step on. The first step moves single blocks, and leaves two packets at each node v:
+    rows 2 v and 2 v + 1 of the array. A node in column C - 2 has only one packet, which both of its
+    rows list. Why: each of the two cycles visits only every other node of this special column.
 
     Parameters
     ----------
@@ -205,10 +207,12 @@ def packet_blocks(topology: Topology, rectangle: Rectangle, blocks: Blocks) -> n
 
 
 def forwarding_tables(topology: Topology, rectangle: Rectangle) -> tuple[np.ndarray, np.ndarray]:
-    """Return the forwarding after the first step, as two arrays of shape (nodes, ports).
+    """Return the forwarding in all later steps, as two arrays of shape (nodes, ports).
 
-    They are the in-port whose words each out-port forwards, and the number of the packet (2 v or 2
-    v + 1 at node v) that the out-port sends first.
+    The first step moves single blocks. In the second step, each out-port sends a packet of its own
+    node, and in each further step the packet that arrived at a fixed in-port. The first array has
+    this in-port. The second array has the number of the packet of the second step: 2 v or 2 v + 1
+    at node v.
 
     Parameters
     ----------

@@ -1,12 +1,17 @@
-"""Shallower spanning trees that share no arc, or no link, from deep ones, on any graph.
+"""Search for spanning trees that are shallower than given ones and share no arc, or no link.
 
-All trees are made anew, together, until the search ends. Every node gets a *level* in each
-tree, at random one of two: the level of its parent plus 1, or the highest level that leaves room
-for its subtree. A node may have any neighbour of a lower level as its parent. So every choice of
-parents is a tree, no deeper than the levels. The choice must not take an arc or link twice. So it
-is a matching of cells (nodes in trees) with arcs or links. The matching of least weight is taken,
-where the weight is high if a node would lie deeper than the wanted height. As soon as no node does,
-the wanted height is reduced by 1.
+The graph may be any. In each round of the search, all trees are replaced at once:
+
+- First, every node gets a *level* in each tree, larger than the level of its parent. At random it
+  is the lowest possible level, or the highest one at which the subtree below the node still ends at
+  the wanted height.
+- Then, every node gets a new parent in each tree: any neighbour of a lower level. So the result is
+  a tree, in which no node lies deeper than its level.
+
+No two trees may use the same arc (or link). The choice of parents is therefore a matching of
+*cells*, nodes in trees, with arcs or links. The matching of least weight is taken, where the weight
+is high if a node would lie deeper than the wanted height. As soon as no node does, the wanted
+height is reduced by 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Maximum bipartite matchings of ports to candidates, by augmenting paths (Kuhn)."""
+"""Maximum bipartite matchings, by augmenting paths (Kuhn).
+
+In a step of a schedule, each port of a node sends at most one of its *candidates*, such as blocks,
+and no candidate is sent twice. A matching decides which port sends which candidate.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,13 +12,13 @@ __all__ = ["maximum_matching"]
 def maximum_matching(
     candidates: Sequence[Sequence[int]], must: Iterable[int] = ()
 ) -> dict[int, int]:
-    """Return a maximum matching of ports to candidates.
+    """Return a matching of as many ports as possible, each with a candidate of its own.
 
     Parameters
     ----------
     candidates : list of list
-        The candidates of each port, best first. Where not all ports can be matched, earlier ports
-        have priority.
+        The candidates of each port, such as blocks that it can send, best first. Where not all
+        ports can be matched, earlier ports have priority.
     must : iterable
         Candidates to match before all others.
 
@@ -25,6 +29,8 @@ def maximum_matching(
 
     Examples
     --------
+    Port 0 gets candidate 6, so that candidate 5 is free for port 1.
+
     >>> sorted(maximum_matching([[5, 6], [5]]).items())
     [(0, 6), (1, 5)]
     """

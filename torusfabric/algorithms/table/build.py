@@ -39,9 +39,9 @@ def build_table(
     collective : Collective
         All-gather, reduce-scatter, all-reduce, all-to-all, exchange or halo.
     columns : tuple of ndarray of int, shape (steps, ports)
-        ``offset`` and ``chunk`` of an all-gather or a halo, and for reductions of the all-gather
-        that is run backwards; or ``offset``, ``chunk`` and ``destination`` of an all-to-all or an
-        exchange.
+        The plan: two arrays, ``offset`` and ``chunk``, for an all-gather or a halo; three,
+        ``offset``, ``chunk`` and ``destination``, for an all-to-all or an exchange. For a
+        reduction, the two arrays of an all-gather, which is then reversed.
     chunks : int
         Number of chunks of one node's own data; in an all-reduce, of the part that a node owns.
     latency : int
@@ -90,8 +90,9 @@ def _reverse_table(table: Table) -> Table:
 def _concatenate_phases(scattering: Table, gathering: Table, latency: int) -> Table:
     """Return an all-reduce: a reduce-scatter, ``latency - 1`` idle steps, and an all-gather.
 
-    `scattering` is the reduce-scatter, and `gathering` the all-gather. The M chunks of node n are
-    chunks n * M + m of a message of N * M chunks.
+    `scattering` is the reduce-scatter, and `gathering` the all-gather. In the idle steps the last
+    sums are completed: a sum leaves a node at least `latency` steps after its last word has
+    arrived. The M chunks of node n are chunks n * M + m of a message of N * M chunks.
     """
     idle = latency - 1 if gathering.round_count else 0
     pause = np.full((idle, gathering.topology.ports), -1)

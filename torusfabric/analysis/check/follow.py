@@ -271,10 +271,11 @@ class Findings:
         self.missing = found if self.missing is None else min(self.missing, found)
 
     def add_sizes(self, number: int, transfers: Transfers, sizes: IntArray) -> None:
-        """Add to the number of blocks of each transfer in a round the blocks of the present pass.
+        """Count the blocks that the transfers of a round carry, over all passes.
 
-        `number` is the number of the round, and `transfers` are its transfers. ``sizes[k]`` is the
-        number of those blocks in transfer k that this pass follows.
+        `number` is the number of the round, and `transfers` are its transfers. A pass follows only
+        some of the blocks; ``sizes[k]`` is the number of these in transfer k. It is added to the
+        number of blocks that earlier passes found in the transfer.
         """
         known = self.sizes.get(number)
         self.sizes[number] = (transfers, sizes if known is None else known[1] + sizes)
@@ -409,7 +410,7 @@ class BlockWindow(BlockHoldings):
     def _copy_held_blocks(self, transfers: Transfers, target: IntArray) -> IntArray:
         """Execute transfers that do not list their blocks; returns the blocks that each carries.
 
-        Such a transfer carries all blocks that its sender holds, or those of one group of blocks.
+        Such a transfer carries all blocks that its sender holds, or those that belong to one set.
         The result is an array with a number for each transfer. ``target[k]`` is the receiver of
         transfer k.
         """
@@ -456,9 +457,9 @@ class SumWindow:
     its number is (key - first) * nodes + node.
 
     - ``count[cell]`` is the number of contributions to the sum at this cell.
-    - ``where[cell]`` is the cell that has the contribution of this cell's node. Partial sums move,
-      so a contribution is part of one partial sum at most. After a sum is complete, ``where`` stays
-      at the cell where it was completed.
+    - ``where[cell]`` follows the contribution of the cell's node to the sum with the cell's key: it
+      is the cell whose partial sum contains this contribution now. There is one such cell, because
+      partial sums move. After a sum is complete, ``where`` stays at the cell where this happened.
 
     Each group of nodes has its own sums. A sum is complete if it has a contribution of each node of
     the group.
@@ -482,8 +483,9 @@ class SumWindow:
     def _group_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
         """Return the number of the group that contributes to a sum, elementwise.
 
-        The sums of a listed group have keys of their own. The sums of sub-tori have the same keys,
-        and `node` is a node of the sub-torus.
+        They are all nodes of one group. If a user has listed the groups, each group has keys of its
+        own, so `key` decides. Groups along axes (sub-tori) have the same keys, so the group is that
+        of `node`.
         """
         if self.groups.listed:
             return self.schedule.blocks.group_of_block(np.asarray(key) + self.first)

@@ -368,8 +368,9 @@ def _block_of_contribution(
 ) -> int:
     """Return the block number of the contribution of `node` to a sum, for an error message.
 
-    The sum is the one that node `owner` has at the end; by default the owner is node ``node + 1``.
-    `chunk` is the number of the sum among the sums of this owner.
+    The sum is the one that node `owner` has at the end. By default it is that of node ``node + 1``,
+    as an example: a fault of a cycle concerns all sums on it. `chunk` is the number of the sum
+    among the sums of this owner.
     """
     owner = (node + 1) % schedule.topology.nodes if owner is None else owner
     if not schedule.collective.personal:

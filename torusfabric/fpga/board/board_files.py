@@ -162,7 +162,7 @@ def _board_error(path: Path, name: object, message: str) -> InputError:
 
 
 class _EmptyGateware(Elaboratable):
-    """An empty design with the pins of `Gateware`, for trial builds."""
+    """An empty design with the pins of a bitstream (serial line and LEDs), for trial builds."""
 
     def __init__(self) -> None:
         for name in ("rx", "tx", "running", "done"):

@@ -46,9 +46,9 @@ class Limit:
     side : int
         Nodes in each row and column.
     measured : str
-        Board on which place and route succeeded with this side, and failed (or did not end in
-        reasonable time) with the next one. It is this board, or another one with the same device.
-        Empty if the side is an estimate from synthesis.
+        Name of the board, this one or another with the same device, for which place and route
+        succeeded with this side, and failed (or did not end in reasonable time) with the next
+        larger one. Empty if the side is an estimate from synthesis.
     collective, algorithm : str
         Name of the collective, and of its algorithm.
     width : int
@@ -69,9 +69,9 @@ class Limit:
     def excludes(self, fabric: "Fabric") -> bool:
         """Return True if it is known that a fabric cannot fit, because a smaller one did not.
 
-        The limit must be measured: place and route failed on the next larger square torus. The
-        fabric must have at least as many nodes and bits as that one, and the same collective and
-        algorithm.
+        It is known if the limit was measured, by a failure of place and route on the next larger
+        square torus, and if the fabric has the same collective and algorithm, at least as many
+        nodes and bits of a flit as that torus had, and a flit or more for each chunk of a message.
         """
         sides = getattr(fabric.program.topology, "sides", ())
         return (
@@ -150,7 +150,8 @@ class Board:
     resources : tuple of Resource
         Resources that the platform itself lacks.
     transceivers : tuple of (int, int)
-        ECP5: the dual and the channel to which the pins of each resource ``serdes`` lead.
+        ECP5: the location of the transceiver at the pins of each resource ``serdes``: the number
+        of a dual (a block of two transceivers), and 0 or 1 for the channel in it.
     options : dict of str to str
         Options for the platform's tools.
     routers : tuple of str

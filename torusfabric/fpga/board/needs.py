@@ -93,7 +93,8 @@ class ResourceNeeds:
         """Return the fewest flip-flops that the fabric needs on the device `target`.
 
         They are the registers, and those bits of memories that fit neither into the block RAMs nor
-        into the LUT memories of the device. Both are assumed to be filled as well as possible.
+        into the LUT memories of the device. Block RAMs and LUT memories are assumed to be filled
+        as well as possible.
         """
         left, held = 0, Counter[int]()
         bram_bits, bram_width = BRAM_SHAPES[target.family]
@@ -219,6 +220,8 @@ def build_minutes(board: Board, fabric: "Fabric") -> int:
 
 def smaller_fabric_hint(topology: Topology, share: float | Fraction, board: Board) -> str:
     """Return a clause for an error message: a smaller torus that may fit, and the board's limit.
+
+    `topology` is the network that does not fit.
 
     Parameters
     ----------

@@ -29,12 +29,12 @@ SCRIPT = f"build_{NAME}.sh"
 
 
 class BoardTop(Elaboratable):
-    """The top of a bitstream: a `Gateware` with its serial line and LEDs on the pins of a board.
+    """The top of a bitstream: a fabric with its bridge, on the serial line and LEDs of a board.
 
     Parameters
     ----------
     gateware : Gateware
-        The gateware, or an empty design with the same pins.
+        The fabric with its bridge, or an empty design with the same pins.
     """
 
     def __init__(self, gateware: Any, board: Board) -> None:

@@ -37,6 +37,7 @@ def with_current_tools(platform: Any, board: str) -> Any:
     """Return a platform of Amaranth, changed so that it calls the present tools of its family.
 
     Amaranth's platforms of Gowin devices call a place-and-route tool that is no longer current.
+    `board` is the name of the board, for an error message.
 
     Raises
     ------
@@ -61,7 +62,8 @@ def with_current_tools(platform: Any, board: str) -> Any:
 def _himbaechel_class(base: Any) -> type[Any]:
     """Return a platform class for Gowin devices that calls the present place-and-route tool.
 
-    `base` is Amaranth's platform class, from which the result inherits.
+    The tool is nextpnr with the architecture "himbaechel". `base` is Amaranth's platform class,
+    which calls an older tool and from which the result inherits.
     """
 
     class Himbaechel(base):

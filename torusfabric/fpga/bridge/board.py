@@ -1,7 +1,7 @@
 """`ConnectedBoard`: a fabric on a board, which runs jobs over its bridge and checks the results.
 
-`torusfabric.connect` makes it. `BoardEngine` is the engine behind it: to `simulate`, a board is one
-more engine beside the simulators.
+`torusfabric.connect` makes it. `BoardEngine` executes its runs. It has the same interface as a
+simulator (`Engine`), so that `simulate` can compare the results of a board as those of a simulator.
 """
 
 import contextlib
@@ -67,10 +67,10 @@ def read_digest(access: BusAccess) -> int:
 
 
 class BoardEngine(Engine):
-    """An engine that runs a fabric on a real board, over the bridge and the bus.
+    """Executor of jobs by a fabric on a real board, over the bridge and the bus.
 
-    A run writes the words to send and the choices of the job to bus addresses, and reads the
-    received words from there. If the fabric spans several boards, this is the engine of one board.
+    For a job it writes the words to send and the choices of the run to bus addresses, and reads the
+    received words from there. If the fabric spans several boards, each board has such an executor.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class ConnectedBoard:
     access : BusAccess
         Access to the bus of the board.
     engine : BoardEngine
-        Engine that runs jobs on the board.
+        Executor of jobs on the board.
 
     Raises
     ------
@@ -309,8 +309,8 @@ class ConnectedBoard:
 
         This method changes the board only, not `fabric`. So `run` and `carry` still compute
         expected words from the old program, and report wrong words if the new one has other
-        results. Use `load`, which changes both, unless the caller keeps track of the program.
-        Errors are those of `load`.
+        results. Use `load`, which changes the board and `fabric`, unless the caller keeps track of
+        the program. The method raises the errors of `load`.
         """
         made, wanted = image.room.digest(image.width), int(image.program.digest[:8], 16)
         tables = self.fabric.tables
@@ -444,7 +444,7 @@ def job_for_words(fabric: Fabric, given: NDArray[Any], job: Job) -> tuple[Job, N
     job : Job
         The job with every choice filled in.
     words : ndarray
-        The words in the type that engines use.
+        The words in the integer type that simulators and boards use.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class Bridge(wiring.Component):
     timeout : int
         Cycles without a byte after which a command is dropped, as for `UartBone`.
     gated : bool
-        True for a clock of its own for each node, as for `Assembly`.
+        True to give each node a clock signal of its own, as for `Assembly`.
 
     Members
     -------
@@ -218,7 +218,10 @@ class UartReceiver(wiring.Component):
 
 
 class Gateware(wiring.Component):
-    """A `Bridge` behind a serial line ``rx`` and ``tx``; ``running`` and ``done`` drive LEDs.
+    """The logic in the FPGA of a board: a fabric, and the bridge to it over a serial line.
+
+    It is a `Bridge` behind a receiver and a transmitter for the lines ``rx`` and ``tx``.
+    ``running`` and ``done`` drive LEDs.
 
     Parameters
     ----------

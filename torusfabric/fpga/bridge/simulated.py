@@ -1,5 +1,7 @@
 # amaranth: UnusedElaboratable=no
-"""A simulated bridge: the gateware of a board in Amaranth's simulator, without serial bits.
+"""A simulated bridge: the gateware of a board in Amaranth's simulator, without a serial line.
+
+Bytes are passed to the simulated bridge whole, and not as serial bits.
 
 The user is `torusfabric.connect`, for names like ``sim:4x4 allreduce``. The computer's side is the
 same as for a board.

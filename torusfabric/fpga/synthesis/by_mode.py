@@ -40,9 +40,9 @@ class StoredWords(NamedTuple):
     sent : int
         Words of send memories, which the host writes.
     send_maps : int
-        Number of different address maps for the words that the host writes. Forms with different
-        address maps cannot share send memories. Why: the host writes before the start, and only the
-        start decides the form that reads.
+        Number of different address maps (tables with the memory and address of each block) for the
+        words that the host writes. Forms with different address maps cannot share send memories.
+        Why: the host writes before the start, and only the start decides the form that reads.
     """
 
     received: int
@@ -110,13 +110,13 @@ def cost_by_mode(
     -------
     dict
         ``modes``: an entry for each mode with number, collective, algorithm, costs, ``inputs``
-        (sources of its out-ports over all nodes) and ``own_inputs`` (sources that no other mode
-        selects). ``together``: costs of the fabric for all modes, ``inputs``, ``shared_inputs`` of
-        two modes or more, and ``words`` as `StoredWords`. ``ratios``: cost of the fabric for all
-        modes divided by that of the largest single mode; None where that is 0.
-        ``least_router_luts``: the fewest LUTs that select from the sources of the largest router;
-        None if not known. ``least_router_ratio``: that number divided by the LUTs of the largest
-        router of a single mode.
+        (crossbar inputs that it selects, summed over the out-ports of all nodes) and ``own_inputs``
+        (those that no other mode selects). ``together``: costs of the fabric for all modes,
+        ``inputs``, ``shared_inputs`` of two modes or more, and ``words`` as `StoredWords`.
+        ``ratios``: cost of the fabric for all modes divided by that of the largest single mode;
+        None where that is 0. ``least_router_luts``: the fewest LUTs that select from the sources of
+        the largest router; None if not known. ``least_router_ratio``: that number divided by the
+        LUTs of the largest router of a single mode.
     """
     program, modes = fabric.program, list[dict[str, Any]]()
     inputs = count_inputs(program)
@@ -154,7 +154,8 @@ def cost_of_forms(
     Parameters
     ----------
     by_mode : dict, optional
-        Result of `cost_by_mode`, if there are several modes.
+        Result of `cost_by_mode`, whose costs of single modes are used again; None for a fabric
+        with one mode.
     report : SynthesisReport
         Report of the fabric for all modes.
     around : function of (str) -> context manager
@@ -184,7 +185,7 @@ def cost_of_forms(
 def _cost_of_program(
     fabric: Fabric, program: Program, report: SynthesisReport, progress: Progress | None
 ) -> dict[str, int]:
-    """Synthesize a fabric with another program, and return its costs, as `_report_costs` does.
+    """Synthesize a fabric with another program, and return its costs by name, such as ``luts``.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """All device families, with their cells and tools.
 
-The users are `Target` and the synthesis flow. A family is one entry of `FAMILIES`. Families without
-a place-and-route tool have only the vendor's. Their figures are those of yosys: good for comparing
-fabrics, but the vendor's synthesis has others.
+The users are `Target` and the synthesis flow. A family is one entry of `FAMILIES`. For some
+families only the vendor has a place-and-route tool. Reports for these have the resources that yosys
+counts: good for comparing fabrics, but the vendor's own synthesis gives other numbers.
 """
 
 from ...verilog.ecp5 import ECP5

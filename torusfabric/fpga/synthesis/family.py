@@ -87,7 +87,8 @@ class Family:
     pnr : str or None
         Place-and-route tool; None if only the vendor has one.
     pnr_args : tuple of str
-        Arguments of `pnr`: ports need no pin constraints, and placement weights slow paths.
+        Arguments of `pnr`: they permit ports without pin constraints, and make the placer give
+        more weight to slow paths.
     placers : tuple of str
         Placers of `pnr`, in order of preference, if it has several. The next one runs if one fails
         or gets stuck.

@@ -1,8 +1,9 @@
 """`Flow`: runs of yosys and nextpnr on one module at a time, with cached results.
 
-The user is `synthesize`, which also defines the words map, children and contents. A cache key
-covers the Verilog, the options and the versions of the tools, so that a module that did not change
-is not mapped again.
+The user is `synthesize`. To *map* a module is to translate its Verilog into cells of the device,
+such as LUTs. The *children* of a module are the modules of its instances; the *contents* of a ROM
+are the words in it. A key of the cache covers the Verilog, the options and the versions of the
+tools, so that a module that did not change is not mapped again.
 """
 
 import json
@@ -273,7 +274,7 @@ class Flow:
         return f"{place}-" + re.sub(r"\W", "_", name)
 
     def _module_of(self, name: str) -> str:
-        """Return the name of the Verilog module for `name`, which is that of a module or of a ROM.
+        """Return the name of the Verilog module for `name`, the name of a module or of a ROM.
 
         All ROMs are instances of one module, so the result is this module for the name of ROM
         contents.

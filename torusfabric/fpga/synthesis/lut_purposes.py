@@ -1,4 +1,4 @@
-"""LUTs of a mapped router by purpose: data paths or control.
+"""LUTs of a router by purpose, in its netlist after synthesis: data paths or control.
 
 The user is `Flow.map_module`. `count_luts_by_purpose` follows data from the input ports through the
 netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to

@@ -171,7 +171,8 @@ def describe_path(path: Mapping[str, Any], instances: Mapping[str, str]) -> dict
 def _path_end(cell: str, instances: Mapping[str, str]) -> str:
     """Return the text for the end of a path, such as "word of the endpoint of node 2".
 
-    `cell` is the name of the register in the report. `instances` is that of `describe_path`.
+    `cell` is the name of the register in the report. `instances` maps names of instances to parts
+    of the fabric, such as ``at_2`` to ``endpoint of node 2``.
     """
     name, inside = cell.removeprefix(_PREFIX), cell.startswith(_PREFIX)
     part, signal = None, name

@@ -1,7 +1,8 @@
 """`SynthesisReport`: the result of a synthesis, as JSON for programs and as tables for people.
 
-A *row* is a dictionary about one router class, module, ROM or run of a tool. The words map,
-children and contents are defined in `torusfabric.fpga.synthesis.synthesize`.
+A *row* is a dictionary about one router class, module, ROM or run of a tool. To *map* a module is
+to translate its Verilog into cells of the device, such as LUTs. The *children* of a module are the
+modules of its instances, and the *contents* of a ROM are the words in it.
 """
 
 import io
@@ -46,8 +47,8 @@ class SynthesisReport:
     fabric : dict
         Costs and clock rate of the whole fabric, ``capacity`` of the device, and ``fits``.
     parts : dict of str to int
-        Part of the fabric -> LUTs of all its instances, the most first. The sum is that of the
-        fabric.
+        Part of the fabric -> LUTs of all its instances, the most first. Together they are the LUTs
+        of the fabric.
     roms : list of dict
         A row for each different ROM: ``name``, ``instances``, ``rows``, ``width``, ``bits`` of all
         instances together, and costs of one instance; the most bits first. A ROM inside a module
@@ -215,8 +216,8 @@ def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
 def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router divided by the number of bits of its out-ports.
 
-    A router that only forwards needs one LUT (forward or inject) and one flip-flop a bit. If a
-    router needs noticeably more, the entry ``why`` says for which purposes.
+    The least is one flip-flop a bit, and one LUT, which selects a forwarded word or a word of the
+    node. If a router needs noticeably more, the entry ``why`` says for which purposes.
 
     Parameters
     ----------

@@ -304,7 +304,7 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 def _rom_batches(design: Design) -> list[list[str]]:
     """Return the names of all ROM contents in a design, in lists of at most `ROM_BATCH` names.
 
-    ROMs are instances of one module that differ in their contents, the words in them. Those of one
+    ROMs are instances of one module that differ in their contents, the words in them. All ROMs of a
     list are translated into cells in one run of yosys.
     """
     names = list(design.contents)
@@ -404,8 +404,8 @@ def _clock_facts(results: list[dict[str, Any]], parts: dict[str, str]) -> dict[s
     """Return the entries of the report about the clock rate of one module.
 
     They are, for example, ``fmax_mhz``, the median over the seeds, and ``slowest_path``. `results`
-    has the result of `Flow.place_and_route` for each seed. `parts` translates the instances in
-    names of cells to parts of the fabric, as for `describe_path`.
+    has the result of `Flow.place_and_route` for each seed. `parts` maps names of instances to parts
+    of the fabric, such as ``at_2`` to ``endpoint of node 2``, to describe the ends of the path.
     """
     rates = [result["mhz"] for result in results]
     known = [(result["mhz"], result["path"]) for result in results if result.get("path")]

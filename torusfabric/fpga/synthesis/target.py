@@ -35,7 +35,8 @@ class Target:
     capacity : dict of str to int
         Field of `Cost` -> number of these resources in the device.
     pins : str
-        Contents of `PINS` for the pins of the harness; empty if the tool needs none.
+        Text of the file `PINS`, which assigns pins to the ports of the harness that place and
+        route needs; empty if the tool needs no such file.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Target:
         module : dict
             Entry of ``modules`` in a netlist that yosys wrote as JSON.
         children : collection of str
-                Names of these modules, which appear as types of cells; they are left out.
+            Names of these modules, which appear as types of cells; they are left out.
 
         Raises
         ------

@@ -90,8 +90,8 @@ def harness_text(name: str, ports: Ports) -> str:
 def roms_text(roms: Mapping[str, RomContents], module: str) -> str:
     """Return Verilog for one run of yosys that maps several ROMs.
 
-    It has a module for each ROM, which is an instance of the general ROM module with its own
-    contents, and a top with an instance of each of these modules.
+    For each ROM it has a module, which holds one instance of the general ROM module with the
+    contents of this ROM. A top has an instance of each of these modules.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ own hardware to the same builder; see `torusfabric.rtl.front`.
 
 A node has up to three modules: ``router_K``, ``combiner_K`` (its operators) and ``endpoint_K`` (its
 memories and readers). K is the number of the *family* of nodes that share the module. A *kind* of
-nodes are nodes with the same values at all control points; a family has one or more kinds.
+nodes are nodes whose selectors, addresses and enables have equal values in each row; a family has
+one or more kinds.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ class CoreBuilder(NetlistBuilder):
         return WordNets(nets, which, np.where(there < 0, links, there), start)
 
     def word_nets(self, nodes: IntArray, sources: IntArray) -> list[Slice | SliceChoice]:
-        """Return the nets of the words that nodes select, one slice for each column of `sources`.
+        """Return the nets of the words that nodes can select, one for each column of `sources`.
 
         Parameters
         ----------
@@ -313,10 +314,12 @@ class Core:
         self._families: dict[str, ModuleFamily] = {}
 
     def _plan_rows(self, room: RoomShape | None) -> tuple[Rows, NodeKinds]:
-        """Return the values of all rows of the program, and the kinds of nodes with equal values.
+        """Return the control values of all rows, and the division of the nodes into kinds.
 
-        With a `room`, the limits of a core with writable tables, the rows are not those of the
-        program: they have random values, and each value that the room allows occurs.
+        A control value is the value of one selector, address or enable of a node in a row. Nodes
+        with equal control values are of one kind. A core with writable tables has a `room`, the
+        limits of the programs that can be loaded. Its rows are not those of the program: they have
+        random values, among which each value that the room allows occurs.
         """
         if room is not None:
             from .room import RoomKinds, RoomRows
@@ -480,14 +483,17 @@ class Core:
         return [each for each in counts if each[1]]
 
     def _plan_stores(self, *, idles: bool) -> list[StorePlan]:
-        """Return the plans of the memories and readers of all nodes.
+        """Return the plans of the memories and readers, one for each family of nodes.
 
-        The list is empty if the core has a direct port in place of memories.
+        Nodes of a family share a module. The list is empty if the core has a direct port in place
+        of memories.
 
-        It also sets `injection_places` of the builder, an array of shape (nodes, injections): the
-        position of the word of each injection port in the net ``inject_K`` of node K.
+        The method also sets `injection_places` of the builder, an array of shape (nodes,
+        injections): the position of the word of each injection port in the net ``inject_K`` of node
+        K. An injection port is a crossbar input for words from memories.
 
-        `idles` is True if the identity word of the operator is 0.
+        `idles` is True if the identity word, which leaves the result of an operator unchanged, is
+        0.
         """
         count = len(self.build.sources.injections)
         if not isinstance(self.memory_port, MemoryPort):
@@ -509,7 +515,11 @@ class Core:
         return stores
 
     def _store_maker(self, store: StorePlan) -> Callable[[], StoreModule]:
-        """Return a function without parameters that makes the module of the store `store`."""
+        """Return a function without parameters that makes the module of one store.
+
+        `store` is the plan of the memories and readers of a family of nodes (nodes that share a
+        module).
+        """
         assert isinstance(self.memory_port, MemoryPort)
         return partial(
             StoreModule,
@@ -526,8 +536,8 @@ class Core:
 
         Parameters
         ----------
-        renamed
-            The same as in `add_modules`.
+        renamed : dict of str to str
+            Signal of the run port -> net that it is connected to, if the names differ.
         shares : bool
             True if the sequencer must signal to the nodes when a run uses their memories.
         """
@@ -578,11 +588,12 @@ class Core:
         )
 
     def input_sources(self, module: str, node: int) -> list[int]:
-        """Return the numbers of the words at the inputs of a module at a node, input by input.
+        """Return the numbers of the words that enter a module of a node, in the order of inputs.
 
-        The numbers are those of `Sources`. A router and an endpoint have the words of the input
-        `rx`, then those of `inject`. A combiner (the operators of a node) has the words of all
-        in-ports at `rx`; the result lists only its `inject`.
+        `Sources` numbers the words that crossbars can select: those of in-ports, results of
+        operators and words from memories. For a router or an endpoint, the words at the input `rx`
+        come first, then those at `inject`. A combiner (the operators of a node) has the words of
+        all in-ports at `rx`; the result has only the words at `inject`.
 
         Parameters
         ----------
@@ -709,11 +720,11 @@ class Core:
     def _sequencer_inputs(
         self, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Return the nets that drive the inputs of a module for signals of the sequencer.
+        """Return the nets that drive those inputs of a module that take signals of the sequencer.
 
-        The keys are the names of the inputs, such as ``columns`` and ``valid_0``. `placer` lists
-        the signals that each kind of nodes connects. The kind of ``nodes[k]`` is number
-        ``member[k]`` in `placer`.
+        A key of the result is the name of an input, such as ``columns`` or ``valid_0``. A *kind*
+        of nodes are nodes with equal control values. `placer` has the signals for each kind,
+        numbered from 0, and ``member[k]`` is the number of the kind of ``nodes[k]``.
         """
         near = self.build.distribution.group_registers
         known = self.build.nets
@@ -748,11 +759,13 @@ class Core:
     def _add_tables(
         self, module: str, placer: BitPlacer, member: IntArray, nodes: IntArray
     ) -> Mapping[str, Sequence[Source]]:
-        """Add the ROMs of a module at some nodes, and return the nets of its table inputs.
+        """Add the ROMs of a module, and return the nets that drive its table inputs.
 
-        The keys are the names of the inputs: ``table_0``, and so on. `placer` has the tables for
-        each kind of nodes, and the kind of ``nodes[k]`` is number ``member[k]`` in `placer`. A
-        table with one word is a constant, and a writable table is left to the adapter.
+        A key of the result is the name of an input, such as ``table_0``; the value has one source
+        for all `nodes`. A ROM holds control values of a node, such as select bits. Nodes of one
+        *kind* have equal ROMs. `placer` has the ROMs of each kind, numbered from 0, and
+        ``member[k]`` is the number of the kind of ``nodes[k]``. In place of a ROM with one word,
+        the input gets a constant. A writable table is not added here, because the adapter adds it.
         """
         build = self.build
         found: dict[str, Sequence[Source]] = {}
@@ -787,11 +800,11 @@ class Core:
         return found
 
     def _row_signal(self, table: NodeTable, member: IntArray, nodes: IntArray) -> Slice:
-        """Return the signal of the sequencer that addresses a table at some nodes.
+        """Return the net that addresses a ROM at some nodes: the delayed row number.
 
-        It is the number of the row, delayed by some cycles. The delay can differ between kinds of
-        nodes. The kind of ``nodes[k]`` is number
-        ``member[k]`` among the kinds that `table` serves.
+        The sequencer sends the number of the present row with several delays, of which each kind of
+        nodes needs one. A *kind* of nodes are nodes with equal control values. ``member[k]`` is the
+        number of the kind of ``nodes[k]`` among the kinds that `table` serves.
         """
         numbers = np.array([self._columns.rows.index(each) for each in table.delays.distinct])
         whole = self.build.distribution.group_registers("rows", nodes)

@@ -1,8 +1,8 @@
 """The direct port of a node: the port of a core whose program needs no memories.
 
-Each node has an input for the word of each injection port, and shows the words at its in-ports. The
-sequencer sends two signals for the user of the port: the number of the flit to send, and a strobe
-in the cycles in which words arrive.
+Each node has an input for the word of each injection port (an input of the router for words of the
+node itself), and shows the words at its in-ports. The sequencer sends two signals for the user of
+the port: the number of the flit to send, and a strobe in the cycles in which words arrive.
 """
 
 from __future__ import annotations

@@ -120,9 +120,9 @@ def group_kinds(columns: Sequence[IntArray]) -> list[IntArray]:
 class MultiplexerSources:
     """The words that each multiplexer must be able to pass, at each kind of nodes.
 
-    A *use* is a triple (kind, multiplexer, source): nodes of the kind need, in some row, that the
-    multiplexer passes the words of the source. The uses are sorted by kind, by multiplexer, and by
-    the order of the inputs.
+    A *kind* are nodes with equal values in all rows of the program. A *use* is a triple (kind,
+    multiplexer, source): nodes of the kind need, in some row, that the multiplexer passes the words
+    of the source. The uses are sorted by kind, by multiplexer, and by the order of the inputs.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class MultiplexerSources:
         The kind of nodes, the number of the multiplexer, and the number of the source that it
         passes.
     injected : ndarray of int, shape (kinds, injections), optional
-        For the module of memories, which itself makes the words that injection ports send to the
-        router: the position of the word of each injection port among these words.
+        Only for the module with the memories of a node, which makes the words for the injection
+        ports (router inputs for words from memories): the position of each port's word among them.
 
     Attributes
     ----------
@@ -191,7 +191,10 @@ class MultiplexerSources:
         )
 
     def input_words(self, kind: int, slot: int) -> list[LocalWord]:
-        """Return the word at each input of multiplexer `slot`, in order, at nodes of a kind."""
+        """Return the word at each input of a multiplexer, in order, at nodes of one kind.
+
+        `slot` is the number of the multiplexer. Nodes of a kind behave alike in each row.
+        """
         low, high = np.searchsorted(self.kind, [kind, kind + 1])
         codes = self._codes[low:high][self.slot[low:high] == slot].tolist()
         return [
@@ -206,6 +209,8 @@ class MultiplexerSources:
     def find_inputs(self, slot: int, kinds: IntArray, values: IntArray) -> IntArray:
         """Return the input that a multiplexer must pass in each row, given the source of the word.
 
+        The result has the shape of `values`.
+
         Parameters
         ----------
         slot : int
@@ -213,7 +218,9 @@ class MultiplexerSources:
         kinds : ndarray of int, shape (kinds,)
             The numbers of the kinds.
         values : ndarray of int, shape (kinds, rows, choices)
-            The number of the source, -1 where it does not matter. There the result is -1, too.
+            The number of the source in each row, -1 where it does not matter; there the result is
+            -1, too. Nodes of a kind behave alike, and a choice is one of the behaviours that a node
+            selects by the root of the run.
         """
         if slot not in self._known:
             here = self.slot == slot

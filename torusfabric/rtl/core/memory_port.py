@@ -136,7 +136,7 @@ class MemoryPort:
         }
 
     def set_stages(self, memories: int) -> None:
-        """Set the pipeline stages of the read multiplexer.
+        """Set the number of pipeline stages of the read multiplexer: 1, or 2 for many memories.
 
         `memories` is the largest number of memories that the port reads at a node.
         """
@@ -150,9 +150,9 @@ class MemoryPort:
     def shares_read_address(self, address: AddressSource) -> bool:
         """Return True if the port reads through the same address signal as the run.
 
-        This needs one port for all nodes, and an address that the sequencer sends. During a run the
-        sequencer drives the signal with the address of the run, and between runs with that of the
-        port. A node then needs no multiplexer of the two.
+        This needs one port for all nodes, and an address that the sequencer sends. The sequencer
+        drives the signal with the address of the run during a run, and with the address of the port
+        between runs. So the nodes need no multiplexer of the two addresses.
         """
         return self.shared and address.column is not None
 
@@ -227,7 +227,7 @@ class SharedPort(MemoryPort):
     def node_signals(self, node: NodeModule, written: Sequence[int]) -> PortSignals:
         """Return the strobes, addresses and data of the port inside a node.
 
-        They act only if the number of the node is at the inputs.
+        The strobes are high only if the number of this node is at the inputs of the port.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ class NodeSettings:
 
     @property
     def identity_is_zero(self) -> bool:
-        """True if the identity word is 0, whichever operator a run chooses."""
+        """True if 0 is the identity word of all operators: it leaves their results unchanged."""
         unit = self.unit
         if unit is None:
             return True
@@ -117,8 +117,8 @@ class NodeMultiplexer:
     branched : bool
         True if the multiplexer has branches, see `torusfabric.rtl.multiplexer`.
     idles : bool
-        True if the multiplexer passes 0 when all select bits are 0. The identity word 0 then needs
-        no input.
+        True if the multiplexer passes 0 when all select bits are 0. The word 0 then needs no input;
+        it is the identity word, which leaves the result of an operator unchanged.
     """
 
     words: tuple[LocalWord, ...] = ()
@@ -134,7 +134,8 @@ class NodeMultiplexer:
     def bits_for_input(self, number: int) -> list[int]:
         """Return the select bits for input `number`: ``[1, 0]``, least significant bit first.
 
-        The number of inputs itself stands for the word 0, and yields zeros.
+        Inputs have the numbers 0 to k - 1. If the multiplexer idles, `number` k stands for the word
+        0, which zeros select.
         """
         if number == len(self.words):
             return [0] * len(self.bits)
@@ -215,7 +216,10 @@ class NodeInputs:
 
     @classmethod
     def from_placer(cls, placer: BitPlacer) -> NodeInputs:
-        """Return the inputs for all control values of a module, as `placer` has planned them."""
+        """Return the inputs of a module for its control values, such as select bits.
+
+        `placer` has the source of each control value: the sequencer or a table.
+        """
         columns = placer.columns
         addresses = tuple(
             columns.address_name(numbers.tolist(), slot)
@@ -344,7 +348,8 @@ class NodeModule(Leaf):
     def word_value(self, word: LocalWord) -> Value:
         """Return the signal of a word at the inputs, or of the identity word.
 
-        It is delayed by a cycle if `word.late` is true.
+        The identity word leaves the result of an operator unchanged. If ``word.late`` is true, the
+        signal is delayed by a cycle.
         """
         if word == IDENTITY_WORD:
             return self.identity_word()
@@ -386,7 +391,8 @@ class NodeModule(Leaf):
     def select_word(self, choice: NodeMultiplexer, inputs: Sequence[Value], name: str) -> Value:
         """Add a multiplexer of the signals `inputs`, and return the word that it passes.
 
-        Only the select bits come from `choice`. `choose_word` takes the words, too, from there.
+        The select bits are those of `choice`, the words are `inputs`. In contrast to this,
+        `choose_word` takes select bits and words from `choice`.
 
         Parameters
         ----------
@@ -419,8 +425,10 @@ class NodeModule(Leaf):
             The input words.
         name : str
             The name of the multiplexer in emitted Verilog.
-        branched, small
-            The same as in `add_multiplexer`.
+        branched : bool
+            True for two branches that select in parallel, False for one chain of LUTs.
+        small : bool
+            True to prefer few LUTs to a fast clock.
         """
         if not self.is_unbound and len(code):
             code = unmerged_register(self.m, code, name=f"{name}_select")
@@ -448,7 +456,7 @@ def operator_code_input(
     settings : NodeSettings
         The properties that all nodes share.
     neutral : bool
-        True if the module uses the identity word.
+        True if the module uses the identity word, which leaves the result of an operator unchanged.
     combines : bool
         True if the module combines words.
     """

@@ -12,9 +12,10 @@ table      a ROM (or writable RAM) at the node, addressed by the row and by the 
 `BitPlacer` finds the place of each bit of a module, `SequencerSignals` collects all signals of the
 sequencer, and `NodeTable` is a table of a module. The nodes of a *family* share a module. They
 differ only in the contents of their tables, and in the columns that they are connected to. A *kind*
-of nodes are nodes with the same values at all control points. A *choice* is the variant by which a
-node acts in a run, if it depends on the root of the run. *Delays* are the cycles from the slot of a
-row to the cycle in which a signal acts, with an entry for each form.
+of nodes are nodes with the same values at all control points (selectors, addresses and enables). If
+the actions of a node depend on the root of the run, a *choice* is one of the behaviours between
+which it selects. The *slot* of a row is the cycle in which the sequencer presents the row. *Delays*
+are the cycles from this slot to the cycle in which a signal acts, with an entry for each form.
 
 Below, a *member* is a kind of nodes in the family. Values have the shape (members, rows, choices),
 and -1 means that a value does not matter.
@@ -39,9 +40,9 @@ __all__ = ["AddressColumn", "Bit", "BitPlacer", "SequencerSignals", "MemberDelay
 class MemberDelays(NamedTuple):
     """The delays of a control value at the members of a family.
 
-    A delay is the number of cycles from the slot of a row, in which the sequencer presents the row,
-    to the cycle in which the value acts. `Delays` has one delay for each form, and a member is a
-    kind of nodes that share the module.
+    A delay is the number of cycles from the slot of a row (the cycle in which the sequencer
+    presents it) to the cycle in which the value acts. `Delays` has one delay for each form, and a
+    member is a kind of nodes that share the module.
 
     Parameters
     ----------
@@ -57,7 +58,10 @@ class MemberDelays(NamedTuple):
 
     @classmethod
     def from_common_delays(cls, delays: Delays, members: int) -> MemberDelays:
-        """Return the delays of a family whose members all have the same `delays`."""
+        """Return the delays of a control value that are equal, `delays`, at all kinds of nodes.
+
+        `members` is the number of these kinds.
+        """
         return cls((delays,), np.zeros(members, int))
 
     @classmethod
@@ -130,8 +134,8 @@ class BitColumn(NamedTuple):
     values : ndarray of int, shape (rows,)
         0, 1, or -1 where the bit does not matter.
     delays : tuple of int
-        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-        cycle in which the bit acts.
+        For each form, cycles from the slot of a row (the cycle in which the sequencer presents it)
+        to the cycle in which the bit acts.
     """
 
     values: IntArray
@@ -139,7 +143,7 @@ class BitColumn(NamedTuple):
 
 
 def _are_compatible(a: IntArray, b: IntArray) -> bool:
-    """Return True if `a` and `b` are equal wherever neither is negative (-1: does not matter)."""
+    """Return True if `a` and `b` are equal wherever neither is -1, which does not matter."""
     return bool(((a == b) | (a < 0) | (b < 0)).all())
 
 
@@ -151,8 +155,8 @@ class AddressColumn(NamedTuple):
     first : ndarray of int, shape (rows,)
         The first address in each row, -1 where it does not matter.
     delays : tuple of int
-        For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-        address.
+        For each form, cycles from the slot of a row (the cycle in which the sequencer presents it)
+        to the address.
     pitch : tuple of int
         For each form, the distance between the addresses of successive flits of a block.
     bits : int
@@ -243,16 +247,16 @@ class SequencerSignals:
     def add_bit(self, values: IntArray, delays: Delays) -> int:
         """Return the number of a control bit of the sequencer with the given values and delays.
 
-        A known bit is used if its delays are equal, and its value too in each row in which both
-        values matter. Otherwise a new one is added to `bits`.
+        A bit that is in `bits` already serves if it has these delays, and these values in all rows
+        in which neither value is -1. Otherwise a new bit is added.
 
         Parameters
         ----------
         values : ndarray of int, shape (rows,)
             The bit in each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-            cycle in which the bit acts.
+            For each form, cycles from the slot of a row (the cycle in which the sequencer presents
+            it) to the cycle in which the bit acts.
         """
         for number, known in enumerate(self.bits):
             if known.delays == delays and _are_compatible(known.values, values):
@@ -264,16 +268,16 @@ class SequencerSignals:
     def add_address(self, first: IntArray, delays: Delays, pitch: Delays, bits: int) -> int:
         """Return the number of an address of the sequencer, as an index into `addresses`.
 
-        A known address is used if its delays and pitch are equal, and its first address too in each
-        row in which both matter. Otherwise a new one is added.
+        An address that is listed already serves if it has this pitch and these delays, and these
+        first addresses in all rows in which neither is -1. Otherwise a new address is added.
 
         Parameters
         ----------
         first : ndarray of int, shape (rows,)
             The first address of each row, -1 where it does not matter.
         delays : Delays
-            For each form, cycles from the slot of a row, in which the sequencer presents it, to the
-            address.
+            For each form, cycles from the slot of a row (the cycle in which the sequencer presents
+            it) to the address.
         pitch : Delays
             For each form, the distance between the addresses of successive flits of a block.
         bits : int
@@ -312,7 +316,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the count.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            count.
         pitch : Delays
             The number by which the counter counts, for each form.
         """
@@ -326,7 +331,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the row signal.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the row
+            signal.
         """
         return _find_or_append(self.rows, delays)
 
@@ -338,7 +344,8 @@ class SequencerSignals:
         Parameters
         ----------
         delays : Delays
-            Cycles from the slot of a row, in which the sequencer presents it, to the strobe.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            strobe.
         """
         return _find_or_append(self.valids, delays)
 
@@ -357,8 +364,8 @@ class NodeTable:
     Parameters
     ----------
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents it, to the output of the
-        table.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the output
+        of the table.
     by_row : bool
         True if the contents depend on the row.
     by_choice : bool
@@ -380,10 +387,10 @@ class NodeTable:
     columns: list[IntArray] = field(default_factory=list)
 
     def add_bit(self, values: IntArray) -> int:
-        """Return the position in the table of a bit with the given values.
+        """Return the position in the table of a bit with the values `values`.
 
-        A known bit is used if it agrees wherever both matter (are not -1). Otherwise a bit is
-        added. `values` has the shape of the arrays in `columns`.
+        A bit that the table has already serves if it has these values wherever neither value is -1.
+        Otherwise a bit is added. `values` has the shape of the arrays in `columns`.
         """
         for number, known in enumerate(self.columns):
             if _are_compatible(known, values):
@@ -395,8 +402,10 @@ class NodeTable:
     def distinct_contents(self, row_bits: int) -> tuple[list[tuple[int, ...]], IntArray]:
         """Return the different contents of the table, and the index of the contents of each member.
 
-        Contents are a tuple of words in the order of addresses. The row is in the low address bits,
-        and the choice in the high ones. A member is a kind of nodes.
+        Contents are a tuple of words in the order of addresses: the low address bits are the row,
+        the high ones the choice (the behaviour that the node selects by the root). A member is a
+        kind of nodes. For three members, ``[(1, 0), (1, 1)]`` and ``[0, 1, 0]`` mean that the first
+        and the last have the contents (1, 0).
 
         Parameters
         ----------
@@ -448,11 +457,11 @@ class BitPlacer:
         self.valid_slots: list[IntArray] = []
 
     def common_values(self, values: IntArray, delays: MemberDelays) -> list[IntArray] | None:
-        """Return the value in each row that suits all members, or None if members differ.
+        """Return the common values of members with equal delays, or None if they differ.
 
-        A member is a kind of nodes that share the module. Only members with the same delays must
-        agree. The result is a list with an array of shape (rows,) for each entry of
-        ``delays.distinct``.
+        A member is a kind of nodes that share the module. The result is a list with an array of
+        shape (rows,) for each entry of ``delays.distinct``: the value in each row at all members
+        with these delays. Members with different delays need not agree.
 
         Parameters
         ----------
@@ -476,16 +485,17 @@ class BitPlacer:
         """Return the slot of an address that the sequencer sends, or None if the node needs a
         table.
 
-        The sequencer sends an address if the members, the kinds of nodes of this module, have the
-        same one in each row. In addition all nodes of the core must agree (`alike`), or the module
-        must have many nodes.
+        A slot is an input of the module, given by its index in `address_slots`. The sequencer sends
+        an address if all kinds of nodes that share the module have the same address in each row. In
+        addition all nodes of the core must agree (`alike`), or the module must have many nodes.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
             The first addresses, -1 where they do not matter.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            address.
         pitch : tuple of int
             For each form, the distance between the addresses of successive flits.
         bits : int
@@ -519,7 +529,8 @@ class BitPlacer:
         Parameters
         ----------
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the count.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            count.
         pitch : Delays
             For each form, the number by which the counter counts up.
         """
@@ -554,8 +565,8 @@ class BitPlacer:
         values : ndarray of int, shape (members, rows, choices)
             The bit, -1 where it does not matter.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents it, to the cycle in which
-            the bit acts.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            cycle in which the bit acts.
         alike : bool
             True if all nodes at which the value matters agree, including other families.
         early : bool
@@ -591,8 +602,8 @@ class BitPlacer:
     def _find_table(self, wanted: NodeTable) -> int:
         """Return the number of a table with the same purpose and address as `wanted`.
 
-        If there is none, `wanted` is added to `tables`, and the row signal that addresses it is
-        requested from the sequencer.
+        If there is none, `wanted` is added to `tables`. The sequencer then has to send the number
+        of the current row, with the delay of this table, as its address.
         """
         for number, table in enumerate(self.tables):
             same = (table.by_row, table.by_choice) == (wanted.by_row, wanted.by_choice) and (

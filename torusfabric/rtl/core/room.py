@@ -12,8 +12,8 @@ yields the contents of the tables (`assemble_tables`).
 
 Each node has the tables of `SettingTable`. An entry of a table is a *setting*. A row of the
 sequencer has the number of a setting in each table, so that rows can share settings. An *entry* of
-a program is a form of a mode for a root. A *lag* is the number of cycles by which a reader follows
-the word counter of the sequencer.
+a program is a form of a mode for a root. A *lag* is the number of cycles by which a reader (a read
+port of a node's memories) follows the word counter of the sequencer.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ DRAIN_BITS, LEAST_BITS = 6, 5
 class SettingTable(enum.IntEnum):
     """The writable tables that every node has, each for one purpose.
 
-    A row of such a table is a *setting*. Each row of the sequencer has the number of one setting
-    per table, so that rows can share settings. The value of a member is the position of this
-    number.
+    A row of such a table is a *setting*. Each row of the sequencer has, for each table, the number
+    of one setting, so that rows can share settings. The value of a member of this class is the
+    position of its table among these numbers.
     """
 
     #: The select bits of out-ports.
@@ -236,7 +236,7 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
     ``least``   least number of cycles of a row
     =========== =========================================================
 
-    The fields of `duration_fields` are those of the first row of the form.
+    The fields of `duration_fields` follow, with the duration of the first row of the form.
 
     Parameters
     ----------
@@ -257,11 +257,12 @@ def entry_layout(room: RoomShape) -> dict[str, int]:
 
 
 class RoomRows(Rows):
-    """Rows that stand for all programs of a room, and then the rows of one program, if given.
+    """Rows from which a core for many programs is planned, and behind them the rows of one program.
 
-    The rows that stand for all are the *template*: each control point has a random value in each,
-    and every value that the room allows occurs. A plan of hardware that fits these rows fits every
-    program.
+    The first rows are the *template*: in each of them, each control point (selector, address or
+    enable of a node) has a random value, and every value that the room allows occurs. Hardware that
+    is planned for these rows can execute every program of the room. The rows of a program follow
+    only if `values` is given; the plan then yields the contents of the tables for this program.
 
     Parameters
     ----------
@@ -316,12 +317,12 @@ class RoomRows(Rows):
         return RUN_SETUP + MODE_SETUP
 
     def pitch_of(self, memory: int) -> Delays:
-        """Return ``(1,)``, or ``(0,)`` for the memory of sent words.
+        """Return the distance between the addresses of successive flits of a block: ``(1,)``.
 
-        The entry is the distance between the addresses of successive flits of a block, for the only
-        form. In the memory of sent words the chunks are interleaved, so that the distance depends
-        on the program. There 0 stands for the second word counter, which the sequencer advances by
-        the number of chunks.
+        The tuple has one entry, for the only form. For the memory of sent words it is ``(0,)``. In
+        this memory the chunks are interleaved, so that the distance depends on the program. The
+        entry 0 stands for the second word counter, which the sequencer advances by the number of
+        chunks.
 
         Parameters
         ----------
@@ -344,7 +345,11 @@ class RoomRows(Rows):
         return (1 << address_bits(self.room)) - 1
 
     def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points of an action, which are those of all ports."""
+        """Return the numbers of the control points with an action: the numbers of all ports.
+
+        A control point is a selector, an address or an enable of a node, such as the selector of an
+        out-port (`Action.SELECT`).
+        """
         return [*range(self.room.topology.ports)]
 
     def _random_values(
@@ -352,8 +357,9 @@ class RoomRows(Rows):
     ) -> IntArray:
         """Return random values of a control point, taken from `options`, shape (rows, nodes).
 
-        Each option occurs at least once. `action` and `number` identify the point, and seed the
-        random numbers. If `alike`, all nodes have the same value in a row.
+        A control point is a selector, an address or an enable of a node; `action` and `number`
+        identify it, and seed the random numbers. Each option occurs at least once. If `alike`, all
+        nodes have the same value in a row.
         """
         shape = self._template, 1 if alike else len(self.used)
         seed = [*Action].index(action), number
@@ -365,8 +371,9 @@ class RoomRows(Rows):
     def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the random values of a control point, followed by those of the program.
 
-        The point is that of the `action` at the port, reader or memory `number`. The result is None
-        if the room does not allow it any value.
+        A control point is a selector, an address or an enable of a node: here the point for
+        `action` at the port, reader or memory `number`. The result is None if the room does not
+        allow any value at this point.
         """
         delays = {Action.SELECT: SETTING, Action.OPERAND: SETTING + self.links}
         found = self._template_field(action, number)
@@ -382,8 +389,8 @@ class RoomRows(Rows):
     def _template_field(self, action: Action, number: int) -> IntArray | None:
         """Return random values of a control point, shape (rows, nodes), or None if it does nothing.
 
-        The point is that of the `action` at the port, reader or memory `number`. Every value that
-        the room allows occurs.
+        A control point is a selector, an address or an enable of a node: here the point for
+        `action` at the port, reader or memory `number`. Every value that the room allows occurs.
         """
         room, sources, draw = (
             self.room,
@@ -425,9 +432,9 @@ def assemble_tables(
     room : RoomShape
         The limits of the programs that can be loaded.
     values : mapping of Action to (ndarray of int)
-        The values of control points in the program, see `RoomRows`.
+        The values of all selectors, addresses and enables of nodes in the program, see `RoomRows`.
     idles : bool
-        True if the identity word of the operator is 0.
+        True if the identity word, which leaves the result of an operator unchanged, is 0.
 
     Returns
     -------
@@ -456,8 +463,9 @@ def check_template(
 ) -> None:
     """Assert that each select bit and address bit of the nodes has a bit of its own in a table.
 
-    The plan is made for random rows (see `RoomRows`). It fits every program if these rows contain
-    all values that the room allows, and no two control points have equal values in all of them.
+    The nodes are planned for random rows (see `RoomRows`). The plan fits every program if these
+    rows contain all values that the room allows, and if no two selectors, addresses or enables have
+    equal values in all rows.
 
     Parameters
     ----------
@@ -503,7 +511,7 @@ def check_template(
 class RoomKinds(NodeKinds):
     """The kinds of nodes of a core with writable tables: a single one.
 
-    All nodes have the same modules, because each must be able to execute the part of any node.
+    All nodes have the same modules, because a program may give any node any actions.
     """
 
     def __init__(self, rows: RoomRows, *, concurrent: bool = False) -> None:

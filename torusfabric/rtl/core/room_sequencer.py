@@ -49,8 +49,9 @@ class RoomSequencer(RunControl):
     address_0 : Out
         The address at which arriving words are stored.
     counters : Out
-        Two word counters: the cycles of the row (in a form by flit, the number of the flit), and
-        the distance of the word in the memory of sent words, where chunks are interleaved.
+        Two word counters. The first counts the cycles of a row, or in a form by flit the flits. The
+        second is the distance of the present word from the first word of its chunk in the memory of
+        sent words, where the chunks of a message are interleaved.
     valids : Out
         Strobes: strobe k is high in a cycle in which words arrive after k + 1 cycles on their path.
     """
@@ -82,9 +83,9 @@ class RoomSequencer(RunControl):
 
     @property
     def _setting_tables(self) -> dict[str, SettingTable]:
-        """The writable tables of the nodes, by the names of their fields in the row table.
+        """The writable tables of the nodes, as a dict: field of the row table -> table.
 
-        Such a field, for example ``setting_read``, holds a row number of the table.
+        The field, for example ``setting_read``, has the number of a row of the table.
         """
         return {f"setting_{table.name.lower()}": table for table in SettingTable}
 
@@ -116,7 +117,7 @@ class RoomSequencer(RunControl):
     def _end_signal(self, stages: Value, early: int) -> Value:
         """Return a signal that is high `early` cycles before the last cycle of a run.
 
-        `stages`, the shift register of `Sequencer`, is not used here.
+        `stages` is not used: it is a shift register that only another class, `Sequencer`, has.
         """
         at_once: Value = Const(0, 1)
         if early:
@@ -126,8 +127,10 @@ class RoomSequencer(RunControl):
     def _add_counters(self, m: Module, running: Signal) -> Value:
         """Add the counters of rows and of cycles within a row, and return the number of the row.
 
-        The logic drives `running`: it is high from the second slot of a run to the last. A slot is
-        a cycle in which the sequencer presents a row and a flit.
+        A slot is a cycle in which the row counter has the number of a row, and the cycle counter
+        the number of a flit. The logic drives `running`, which keeps the counters going: it is high
+        from the second slot of a run to the last. In the first slot it is still low, because the
+        delayed start pulse keeps them going there.
         """
         form, flits, moves = self._form, self.input_value("last"), self._moves
         said = View(self._rows, self.input_value("row_word"))
@@ -183,8 +186,11 @@ class RoomSequencer(RunControl):
     ) -> None:
         """Drive the signals to the nodes, each delayed to the cycle in which the nodes need it.
 
-        `said` is the current entry of the row table. `words` are the two word counts that become
-        the output ``counters``, and `flit` is high in a cycle in which the row moves a flit.
+        `said` is the current entry of the row table. `words` has two numbers for the output
+        ``counters``. The first is the number of the present word in its row, or of the flit in a
+        form by flit. The second is the distance of the word from the first word of its chunk, in a
+        memory in which the chunks of a message are interleaved. `flit` is high in a cycle in which
+        the row moves a flit.
         """
         links, form = self._links, self._form
         late = form["late"] if self._room.may_read_late else Const(0, 1)

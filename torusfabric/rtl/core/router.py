@@ -1,7 +1,8 @@
 """Crossbars: the router and the operators of a node.
 
-Both modules have a multiplexer for each port. In `Router` it chooses the word that leaves by an
-out-port. In `PortOperators` it chooses the operand that is combined with the word of an in-port.
+A crossbar has a multiplexer for each port. The multiplexers of a `Router` choose the words that
+leave by the out-ports. The multiplexers of a `PortOperators` choose the operands that are combined
+with the words of the in-ports.
 
 `plan_all_crossbars` finds, for each family of nodes, the inputs of these multiplexers and the
 places of their select bits. The result is a `CrossbarPlan` for each module.
@@ -40,14 +41,19 @@ assert COMBINE == 1, "a result has one register, besides those of the operator's
 
 
 class CrossbarPlan(NamedTuple):
-    """The plan of a router, or of the operators, for a family: the nodes that share the module.
+    """The plan of the multiplexers of a router, or of those in front of the operators of a node.
+
+    A node has a multiplexer for each out-port, which selects the words that leave. It may also have
+    an operator behind each in-port, with a multiplexer that selects the other operand. Nodes whose
+    multiplexers have the same structure form a family, and share one Verilog module.
 
     Parameters
     ----------
     family : ModuleFamily
         The nodes that share the module.
     choices : tuple of (NodeMultiplexer or None)
-        The multiplexer of each port; None if the port is not used.
+        For a router, the multiplexer of each out-port; for operators, that of each in-port. None if
+        the port needs no multiplexer.
     placer : BitPlacer
         The source of each select bit: a constant, the sequencer, or a table at the node.
     """
@@ -80,7 +86,8 @@ def plan_crossbars(
     action : Action
         `SELECT` for out-ports, `OPERAND` for operators.
     idles : bool
-        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
+        True if the identity word, which leaves the result of an operator unchanged, is 0. A
+        multiplexer then needs no input for it.
     fast : bool
         True if all multiplexers have branches that select in parallel, even if this takes more
         LUTs.
@@ -131,7 +138,7 @@ def plan_all_crossbars(
     Returns
     -------
     routers, operators : list of CrossbarPlan
-        The plan of the routers of each family, and that of the operators of each family.
+        One plan of routers, and one plan of operators, for each family (nodes that share a module).
     """
     routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
     operators: list[CrossbarPlan] = []
@@ -155,7 +162,8 @@ class Router(NodeModule):
     Members
     -------
     operator_code : In
-        The control bits of the operator, if the identity word depends on them.
+        The control bits of the operator, if the identity word (which leaves the result of the
+        operator unchanged) depends on them.
     tx : Out(ports * width)
         The word of each out-port.
     """
@@ -279,8 +287,8 @@ class PortOperators(NodeModule):
     def _add_chosen_sum(self, word: Value, choice: NodeMultiplexer, name: str) -> Value:
         """Return the sum of `word` and the operand that `choice` selects.
 
-        A `ChosenSum` contains both the multiplexer and the adder. It is used in emitted Verilog
-        only. The parameters are those of `add_port_operator`: `word`, `choice`, `name`.
+        The sum is made by a `ChosenSum`, a module with a multiplexer and an adder, which is used in
+        emitted Verilog only. `name` is the name of its instance.
         """
         width, inputs = self.settings.width, [self.word_value(each) for each in choice.words]
         from ..chosen_sum import ChosenSum

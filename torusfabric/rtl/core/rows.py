@@ -7,12 +7,15 @@ consecutively; a run executes the rows of one form::
 
 Terms:
 
-- A *delay* of a control point is the number of cycles from the slot of a row to the cycle in which
-  the point acts on the row. `Delays` has an entry for each form.
-- A *kind* of nodes are nodes that execute the same variant, in each row and for each choice.
+- A *control point* is a selector, an address or an enable of a node, with a value in each row.
+- A *delay* of a control point is the number of cycles from the slot of a row (the cycle in which
+  the sequencer presents it) to the cycle in which the point acts on the row. `Delays` has an entry
+  for each form.
+- A *variant* is one behaviour that the program has for a node.
 - A *choice* is the variant that a node executes in a run, if the variant depends on the root of the
   run. A small table at the node maps the root to the choice. In other programs a node has a single
   choice.
+- A *kind* of nodes are nodes that execute the same variant, in each row and for each choice.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ def lengthen_delays(delays: Delays, cycles: int) -> Delays:
 
 
 class RowField(NamedTuple):
-    """The values of a control point, such as a select input, in the rows of all forms.
+    """The values of a control point (selector, address or enable) in the rows of all forms.
 
     A *variant* is one behaviour that the program has for a node: nodes with the same variant have
     the same values in all rows.
@@ -187,17 +190,17 @@ class Rows:
         )
 
     def port_read_memories(self, memories: frozenset[int]) -> frozenset[int]:
-        """Return the memories that the memory port reads.
+        """Return the memories that the memory port reads: `memories` itself.
 
-        These are the ones in which a node receives words, `memories`. A subclass may leave some
-        out.
+        `memories` are those in which a node receives words. A subclass may leave some of them out.
         """
         return memories
 
     def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points that have an action, in increasing order.
+        """Return the numbers of the control points with a purpose (`action`), in increasing order.
 
-        For `Action.SELECT`, for example, these are the numbers of the out-ports that a node uses.
+        A control point is a selector, an address or an enable of a node. The selectors of out-ports
+        (`Action.SELECT`), for example, have the numbers of the out-ports that a node uses.
         """
         return sorted(
             {field.point.number for loop in self.loops for field in loop.fields_of_action(action)}
@@ -206,12 +209,15 @@ class Rows:
     def field(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point, or None if it does nothing in any form.
 
+        A control point is a selector, an address or an enable of a node, with a value in each row.
+
         Parameters
         ----------
         action : Action
-            The kind of the values.
+            The purpose of the control point, such as `Action.SELECT` for the selector of an
+            out-port.
         number : int
-            The number of the port, reader or memory that has the values.
+            The number of the port, reader or memory to which the control point belongs.
         """
         key = action, number
         if key not in self._known:
@@ -221,8 +227,9 @@ class Rows:
     def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point in the rows of all forms, one form after another.
 
-        A form without the point has the value -1 in its rows. The result is None if no form has the
-        point. `action` and `number` are those of `field`.
+        A control point is a selector, an address or an enable of a node. A form without the point
+        has the value -1 in its rows. The result is None if no form has the point. `action` and
+        `number` are those of `field`.
         """
         fields = [loop.field(action, number) for loop in self.loops]
         delay = next((field.delay for field in fields if field is not None), None)
@@ -285,7 +292,7 @@ class NodeKinds:
 
     @property
     def n_kinds(self) -> int:
-        """Number of kinds of nodes."""
+        """Number of kinds: sets of nodes that behave alike in each row of the program."""
         return len(self.variants)
 
     @property
@@ -296,14 +303,18 @@ class NodeKinds:
     def outnumber_groups(self, kinds: IntArray) -> bool:
         """Return True if `kinds` have at least as many nodes as the core has groups of nodes.
 
-        A group is a set of nodes with a common register for signals of the sequencer. For so many
-        nodes, a signal of the sequencer costs less than a table at each node.
+        A kind is a set of nodes that behave alike. A group is a set of nodes with a common register
+        for signals of the sequencer. If the result is True, a signal of the sequencer to the nodes
+        of these kinds costs less than a table at each node.
         """
         nodes = len(self.kind_of)
         return int(np.isin(self.kind_of, kinds).sum()) >= NodeGroups(nodes).n_groups
 
     def values_at_kinds(self, values: IntArray, kinds: IntArray) -> IntArray:
         """Return values of the program at some kinds of nodes, shape (kinds, rows, choices).
+
+        Nodes of a kind behave alike. A choice is one of the behaviours that a node selects by the
+        root of the run.
 
         Parameters
         ----------
@@ -332,7 +343,10 @@ class NodeKinds:
 
     @cached_property
     def received_memories(self) -> tuple[frozenset[int], ...]:
-        """For each kind, the numbers of the memories in which its nodes receive words."""
+        """For each kind of nodes, the numbers of the memories in which the nodes receive words.
+
+        Nodes of a kind behave alike.
+        """
         program = self._program
         ways = (way for form in program.forms for way in form.receive_map.map_chain)
         if program.by_offset or all(len(way.memory) == 1 for way in ways):
@@ -355,7 +369,10 @@ class NodeKinds:
 
     @cached_property
     def memory_depths(self) -> IntArray:
-        """Number of words of each memory at the nodes of each kind, shape (kinds, memories)."""
+        """Number of words of each memory at each kind of nodes, shape (kinds, memories).
+
+        Nodes of a kind behave alike.
+        """
         depth = self.rows.depth
         # All rows of a form have the same variants, so the first row of each form serves.
         found: IntArray = depth[self.variants[:, self.rows.starts]].max(axis=(1, 2))

@@ -1,8 +1,9 @@
 """The sequencer: the controller that steps all nodes of a core through the program.
 
 It consists of the start and the state of runs (`RunControl`), the counters of rows and words
-(`SlotCounters`), ROMs of columns and addresses, and delay lines. The timing of a signal that acts
-at the nodes in cycle slot + d:
+(`SlotCounters`), ROMs of columns and addresses, and delay lines. A *slot* is a cycle in which the
+sequencer presents a row and a word. The timing of a signal that acts at the nodes d cycles after
+the slot:
 
 ========================= ==============================================================
 cycle                     event
@@ -59,7 +60,7 @@ def signal_widths(rows: Rows, columns: SequencerSignals) -> dict[str, int]:
     Parameters
     ----------
     rows : Rows
-        The values of all control points.
+        The rows of the program, with the value of each selector, address and enable.
     columns : SequencerSignals
         The signals, after `SequencerSignals.fix_widths`.
     """
@@ -184,8 +185,8 @@ class RunControl(Leaf):
         If a run begins in the last cycle of another, its state appears one cycle later. Why: `done`
         and `cycles` of the ended run must be visible for a cycle.
 
-        `last` is high in the last cycle of a run. `stages` is the shift register of
-        `Sequencer._slot_valid_pipeline`.
+        `last` is high in the last cycle of a run. `stages` is a shift register that shows in which
+        cycles words move: bit 0 for the next cycle, bit 1 for this one.
         """
         m, accepted, begun = self._m, self._waits, 0
         if self._port.lead:
@@ -220,7 +221,7 @@ class Sequencer(RunControl):
     Parameters
     ----------
     rows : Rows
-        The values of all control points.
+        The rows of the program, with the value of each selector, address and enable.
     port : RunPort
         The inputs and outputs by which runs are started and observed.
     columns : SequencerSignals
@@ -335,7 +336,7 @@ class Sequencer(RunControl):
         The signal is never high before the last slot (the last cycle with a row and a word),
         because the sequencer learns only there that no slot follows. If the run ends less than
         `early` cycles after its last slot, the signal is high in the last slot. `stages` is the
-        shift register of `_slot_valid_pipeline`.
+        shift register that shows which cycles are slots, from `_slot_valid_pipeline`.
         """
         ages = [timing.drain_cycles - min(early, timing.drain_cycles) for timing in self._timings]
         ended = {age: stages[age + 1] & ~stages[age] for age in ages}
@@ -359,10 +360,7 @@ class Sequencer(RunControl):
         return line[age]
 
     def _delay_for_form(self, name: str, ages: Delays) -> Value:
-        """Return the counter `name`, delayed by the number of cycles for the form of the run.
-
-        ``ages[k]`` is that number for form k.
-        """
+        """Return the counter `name`, delayed by ``ages[k]`` cycles in a run of form k."""
         if len({*ages}) == 1:
             return self._delay_by_age(name, ages[0])
         # The multiplexer of ages lies in front of a register, because the path to the nodes is
@@ -423,8 +421,8 @@ class Sequencer(RunControl):
     def _scaled_word_count(self, ages: Delays, pitch: Delays) -> Value | None:
         """Return the delayed number of the word times the pitch; None if rows have one word.
 
-        The pitch is the distance between the addresses of successive flits. ``pitch[k]`` and the
-        delay ``ages[k]`` are those for form k.
+        The pitch is the distance between the addresses of successive flits. A run of form k has the
+        pitch ``pitch[k]`` and the delay ``ages[k]``.
         """
         most = self._rows.max_word_offset(pitch)
         if not most:

@@ -51,7 +51,7 @@ class FormAndLength(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """The initial values of the counters at the start of a row.
+    """The values with which the counters begin a row: those of its first segment.
 
     A row consists of segments: one for each block, and one for the pause, in which no word moves.
 
@@ -83,7 +83,8 @@ class _BlockLengths:
     skip : Value
         The distance from the address of the last flit of a block to the first of the next block.
     rest : Value or None
-        Cycles of the pause after the words of a row, if a form has rows with a minimum duration.
+        Cycles of the pause after the words of a row. None if the length is fixed, or if no form has
+        rows with a minimum duration.
     """
 
     left: Value
@@ -159,14 +160,20 @@ class SlotCounters:
         self._facts: list[tuple[Signal, Value, Value]] = []
 
     class _ResetSegment(NamedTuple):
-        """The first segment of a row: 1 for a pause, cycles minus 1, and 1 for a single cycle."""
+        """The reset values of the counters, from the first segment of the first row of form 0.
+
+        A segment is a part of a row: one block, or the pause, in which no word moves. `pauses` is 1
+        if the segment is the pause, `left` is its number of cycles minus 1, and `last` is 1 if it
+        has a single cycle. If runs choose their length, `left` and `last` are 0, because the
+        counters are loaded before a run.
+        """
 
         pauses: int
         left: int
         last: int
 
     def _reset_segment(self) -> SlotCounters._ResetSegment:
-        """Return the reset values of the counters, which are those of the first row of form 0."""
+        """Return the reset values of the counters: their values at the start of row 0 of form 0."""
         loop = self._rows.loops[0]
         if loop.order is Order.FLIT:
             cycles, pauses = loop.flits, 0
@@ -286,10 +293,10 @@ class SlotCounters:
             self._load_counters(m, load, chosen)
 
     def _load_counters(self, m: Module, load: Value, chosen: FormAndLength) -> None:
-        """Write the initial values for a run into the counters, in a cycle with `load` high.
+        """Add the logic that sets the counters for a run, in a cycle in which `load` is high.
 
-        They are the values of the first row of ``chosen.form``, for blocks whose last flit is
-        ``chosen.last``.
+        The counters begin with the first row of the form ``chosen.form``; ``chosen.last`` is the
+        number of the last flit of a block.
         """
         rows, loops, form = self._rows, self._rows.loops, chosen.form
         with m.If(load):
@@ -307,10 +314,11 @@ class SlotCounters:
             self._begin_row(m, segment, self._value_of_first_row(rows.blocks, form))
 
     def _words_left(self, chosen: FormAndLength) -> Value:
-        """Return the cycles, minus 1, until the first block of a run has passed.
+        """Return the number of cycles, minus 1, that the first block of a run takes.
 
-        If the length is fixed, all blocks of the first row count. A form whose blocks have a fixed
-        length, whatever length the run chooses, keeps it.
+        With a fixed length, the blocks of a row follow one another without a gap; then the result
+        counts all blocks of the first row. Some forms have blocks of one fixed length, whatever
+        length a run chooses; for these, the result is that of the fixed length.
         """
         loops = self._rows.loops
         if chosen.last is None:
@@ -324,10 +332,10 @@ class SlotCounters:
         return Mux(self._value_of_form(padded, chosen.form), fixed, chosen.last)
 
     def _add_lengths(self, m: Module, load: Value, chosen: FormAndLength) -> _BlockLengths:
-        """Add registers for the lengths of the blocks of a run, and return them.
+        """Add registers for the lengths of the blocks and pauses of a run, and return them.
 
-        In a cycle in which `load` is high, they take the values for ``chosen.form`` and
-        ``chosen.last``.
+        In a cycle in which `load` is high, the registers take the values for the form
+        ``chosen.form``, with ``chosen.last`` as the number of the last flit of a block.
         """
         loops = self._rows.loops
         if chosen.last is None:
@@ -359,12 +367,12 @@ class SlotCounters:
     def _advance_row(
         self, m: Module, lengths: _BlockLengths, next_row: Value, next_last: Value
     ) -> None:
-        """Add the logic of one step in a form by flit, in which all rows come once for each flit.
+        """Add the logic of one step in a form by flit.
 
-        The row becomes `next_row`, and `next_last` is high if that is the last row. After the last
-        row, the count of flits advances. If the length is fixed there is one form, and `word` is
-        the number of the flit, so that no other counter is needed. `lengths` has the lengths of the
-        blocks.
+        Such a form executes all rows for the first flit of each block, then all rows for the second
+        flit, and so on. In a step the row becomes `next_row`; `next_last` is high if `next_row` is
+        the last row. After the last row, the count of flits advances. With a fixed length, `word`
+        counts the flits, and no other counter is needed. `lengths` has the lengths of the blocks.
         """
         m.d.sync += [self.row.eq(next_row), self._last_row.eq(next_last), self.running.eq(1)]
         with m.If(self._last_row):
@@ -383,7 +391,7 @@ class SlotCounters:
                     m.d.sync += self._left.eq(lengths.left)
 
     def _begin_block(self, m: Module, lengths: _BlockLengths) -> None:
-        """Add the logic that begins the next block of a row, unless the last block has passed.
+        """Add the logic that sets the counters for the next block of a row, if there is one.
 
         `lengths` has the lengths of the blocks of the run.
         """
@@ -396,9 +404,10 @@ class SlotCounters:
                          self._last_block.eq(self._blocks_left == 1)]  # fmt: skip
 
     def _next_segment(self, lengths: _BlockLengths) -> _Segment:
-        """Return the initial values of the counters for the row that follows the current one.
+        """Return the values with which the counters begin the row after the current one.
 
-        `lengths` has the lengths of the blocks of the run.
+        A row begins with a block, or with a pause if no word moves in the row. `lengths` has the
+        lengths of the blocks of the run.
         """
         rows = self._rows
         idle, words = rows.blocks == 0, self._words_of_row
@@ -419,9 +428,9 @@ class SlotCounters:
         )
 
     def _begin_row(self, m: Module, segment: _Segment, blocks: Value) -> None:
-        """Add the logic that begins a row with `blocks` blocks.
+        """Add the logic that sets the counters for a new row of `blocks` blocks.
 
-        `segment` has the initial values of the counters.
+        `segment` has the values with which the counters begin the row.
         """
         m.d.sync += [self.pausing.eq(segment.pauses), self._left.eq(segment.left)]
         m.d.sync += self._last.eq(segment.last)

@@ -52,7 +52,7 @@ class MemorySplit(NamedTuple):
 class SplitRows(Rows):
     """The rows of a program for a core whose memory port writes during runs.
 
-    A memory that both the port and the runs write is split into two: one for words that the node
+    A memory that is written by the port and by runs is split into two: one for words that the node
     sends, and a new one for words that arrive.
 
     Attributes
@@ -139,7 +139,8 @@ class SplitRows(Rows):
     def _row_addresses(self, memory: int, row: int, first: int) -> IntArray:
         """Return all addresses in a memory that a row reads or writes.
 
-        `first` is the first of them, `memory` the number of the memory, and `row` that of the row.
+        `memory` and `row` are the numbers of the memory and of the row, and `first` is the first of
+        the addresses.
         """
         form = int(self.form_of_row[row])
         loop = self.loops[form]
@@ -154,7 +155,8 @@ class SplitRows(Rows):
     ) -> tuple[IntArray, IntArray]:
         """Return the memory and the address of words in hardware, given those in the program.
 
-        They differ because a memory that both runs and the memory port write is two in hardware.
+        They differ because a memory of the program that is written by runs and by the memory port
+        becomes two memories in hardware.
 
         Parameters
         ----------
@@ -201,8 +203,9 @@ class SplitRows(Rows):
     def _join_point(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point in all rows, with memory numbers of the hardware.
 
-        A memory that both runs and the memory port write is split in two. `action` and `number` are
-        those of `Rows.field`.
+        A control point is a selector, an address or an enable of a node. A memory that is written
+        by runs and by the memory port is split in two, so the hardware has more memories than the
+        program. `action` and `number` are those of `Rows.field`.
         """
         if action in (Action.WRITE, Action.SOURCE, Action.TAP):
             return self._split_store_values(action, number)
@@ -225,10 +228,10 @@ class SplitRows(Rows):
         return RowField(values, found.delays)
 
     def _split_store_values(self, action: Action, number: int) -> RowField | None:
-        """Return the values of a control point that stores words, such as a write address.
+        """Return the values, in all rows, of a write address or another value that stores words.
 
         `number` is the number of a memory in hardware, where a memory of the program can be split
-        in two.
+        in two. `action` says which of its values is meant, such as `Action.WRITE`.
         """
         if any(split.memory == number for split in self.splits):
             return None

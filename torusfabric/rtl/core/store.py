@@ -98,8 +98,8 @@ class CellBits(NamedTuple):
 def bank_name(bank: Bank, copy: int) -> str:
     """Return the name of the Verilog memory for copy `copy` of a bank, such as ``bank_2_copy_1``.
 
-    The number behind ``bank`` is that of the first memory of the bank. The first copy has no
-    suffix.
+    A bank is a set of memories with common addresses; the number behind ``bank`` is the number of
+    its first memory. The first copy has no suffix.
     """
     return f"bank_{bank.members[0]}" + (f"_copy_{copy}" if copy else "")
 
@@ -206,13 +206,16 @@ class StoreModule(NodeModule):
             self.banks.setdefault(number, []).append(bits)
 
     def _is_register(self, bank: Bank, copy: int) -> bool:
-        """Return True if a copy of a bank has one word, and so is a register without an address."""
+        """Return True if copy number `copy` of a bank has one word, so that it is a register.
+
+        A bank is a set of memories with common addresses. A register needs no address.
+        """
         return isinstance(self.cells[bank_name(bank, copy)], Signal)
 
     def _shares_ports(self) -> bool:
         """Return True if runs and the memory port share a port of a memory or a multiplexer.
 
-        The module then needs the input ``busy``, which switches between the two.
+        The module then needs the input ``busy``, which gives the shared port to the run.
         """
         return self.shape.port_reader is not None or any(
             (bank.own and bank.arrivals)
@@ -245,11 +248,11 @@ class StoreModule(NodeModule):
     # Addresses
 
     def _row_address(self, flit: Value, bank: Bank, rows: FlitRows, section: str) -> Value:
-        """Return the address, in a copy of a bank, of the word that contains a flit.
+        """Return the address, in a Verilog memory of a bank, of the word that contains a flit.
 
-        `flit` is the address of the flit. A word of the copy has one flit or several, as `rows`
-        says. The section (the part of the memory that a run uses) is added as high bits, from the
-        input `section`.
+        A bank is a set of memories with common addresses. `flit` is the address of the flit. A word
+        of the Verilog memory has one flit or several, as `rows` says. The section (the part of the
+        memory that a run uses) is added as high bits, from the input named `section`.
         """
         row, _ = rows.split_address_signal(flit)
         bits = (rows.n_rows(bank.size) - 1).bit_length()
@@ -261,7 +264,7 @@ class StoreModule(NodeModule):
     def _early_address(self, address: AddressSource) -> Value:
         """Return the address of a flit in a run, one cycle before the memory needs it.
 
-        It is the input of a register of this node.
+        The address then passes a register of this node.
         """
         if address.column is not None:
             return self.input_value(self.inputs.addresses[address.column])
@@ -309,13 +312,17 @@ class StoreModule(NodeModule):
 
     @property
     def _is_busy(self) -> Value:
-        """High while a run controls the memories, low while the memory port does."""
+        """Signal that is high while a run controls the memories; else the memory port does."""
         return self.node_register("busy")
 
     # Memories
 
     def _add_bank(self, bank: Bank) -> None:
-        """Add the Verilog memories of a bank: one for each copy, all written alike."""
+        """Add the Verilog memories of a bank, one for each copy.
+
+        A bank is a set of memories with common addresses. Its copies are written alike, and each
+        has a read port of its own.
+        """
         stored = self._run_write_port(bank)
         for number, copy in enumerate(bank.copies):
             rows, name = bank.rows_of(number), bank_name(bank, number)
@@ -341,8 +348,8 @@ class StoreModule(NodeModule):
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
         """Return the address and enable of the read port for copy number `number` of a bank.
 
-        During a run they come from the program, otherwise from the memory port. A word of the copy
-        has one flit or several, as `rows` says.
+        During a run the program drives the read port, otherwise the memory port of the node. A word
+        of the copy has one flit or several, as `rows` says.
         """
         copy = bank.copies[number]
         if self._is_register(bank, number):
@@ -362,9 +369,9 @@ class StoreModule(NodeModule):
     def _write_port(self, bank: Bank, rows: FlitRows, stored: WritePort) -> WritePort:
         """Return the signals that drive the write port of a copy of `bank`.
 
-        The port writes the words that arrive in a run (`stored` has their address, word and
-        enable), and those of the memory port. A word of the copy has one flit or several, as `rows`
-        says.
+        The write port stores the words that arrive in a run, whose address, word and enable are in
+        `stored`, and the words that an adapter writes by the memory port. A word of the copy has
+        one flit or several, as `rows` says.
         """
         address = self._row_address(stored.address, bank, rows, "section")
         stored = rows.write_flit(stored)
@@ -387,9 +394,9 @@ class StoreModule(NodeModule):
     def _run_write_port(self, bank: Bank) -> WritePort:
         """Return the address, word and enable by which a bank stores arriving words in a run.
 
-        Words from links of different lengths arrive at different times in the row, each with a
-        strobe. They share one multiplexer of words. The strobe that is high selects the address and
-        the select bits, one cycle early.
+        A bank is a set of memories with common addresses. Words from links of different lengths
+        arrive at different times in the row, each with a strobe, and share one multiplexer of
+        words. The strobe that is high selects the address and the select bits, one cycle early.
         """
         number, arrivals = bank.members[0], bank.arrivals
         if not arrivals:
@@ -425,9 +432,10 @@ class StoreModule(NodeModule):
         return WritePort(address, Cat(*words), enable)
 
     def _arrival_strobe(self, arrival: BankArrivals) -> Value:
-        """Return a signal that is high one cycle before the bank stores a word of `arrival`.
+        """Return a signal that is high one cycle before memories store a word of `arrival`.
 
-        It is a strobe of the sequencer, enabled by the table of the node.
+        `arrival` stands for the words that arrive over links of one length. The signal is a strobe
+        of the sequencer, enabled by the table of the node.
         """
         strobes = [self.input_value(f"valid_{strobe}") for strobe in arrival.strobes]
         if arrival.late == (ALWAYS,):
@@ -438,11 +446,11 @@ class StoreModule(NodeModule):
     def _run_write_enable(
         self, arrivals: Sequence[BankArrivals], acts: list[Value], number: int
     ) -> Value:
-        """Return the write enable of a bank during runs.
+        """Return the write enable of a bank, a set of memories with common addresses, during runs.
 
-        A bank has one entry of `arrivals` for each length of links, and ``acts[k]`` is high one
-        cycle before a word of ``arrivals[k]`` is stored. `number` is that of the bank's first
-        memory.
+        `arrivals` has one entry for each length of links from which the bank stores words, and
+        ``acts[k]`` is high one cycle before a word of ``arrivals[k]`` is stored. `number` is the
+        number of the first memory of the bank.
         """
         if len(arrivals) == 1 and arrivals[0].late == (ALWAYS,):
             return self.node_register(f"valid_{arrivals[0].strobes[0]}")
@@ -454,7 +462,8 @@ class StoreModule(NodeModule):
     def _add_reader(self, number: int, reader: Reader) -> Value:
         """Add the multiplexer of reader number `number`, and return the word that it passes.
 
-        For one reader, the memory port controls the multiplexer between runs.
+        A reader passes, in each row, a word of one of the memories. The multiplexer of one reader
+        of the node may also serve the memory port, which controls it between runs.
         """
         words = [
             self.identity_word()
@@ -498,7 +507,8 @@ class StoreModule(NodeModule):
     def _drive_read_data(self, read: list[Value]) -> None:
         """Drive ``read_data`` with the word that the memory port reads, or 0 if it reads none.
 
-        ``read[k]`` is the word of reader k. One reader can serve the memory port between runs.
+        ``read[k]`` is the word that reader k passes. Between runs, the multiplexer of one reader
+        can serve the memory port; its word is then the word that the port reads.
         """
         banks = [number for number in self.shape.received if number in self._shown]
         if not banks:

@@ -80,8 +80,8 @@ class AddressSource:
     counter : int or None
         The input for the word counter, as a number; None if rows have one word.
     early : bool
-        True if the node registers the sum of both. False if the address must act in the cycle in
-        which the table of the node shows the first address.
+        True if the node registers the sum of first address and word counter. False if the address
+        must act in the cycle in which the table of the node shows the first address.
     lag : tuple of Bit
         The sources of the bits of the *lag*, in a core with writable tables: cycles by which the
         address follows the word counter.
@@ -98,8 +98,10 @@ class AddressSource:
 class BankCopy:
     """One copy of the memories of a bank, and the address by which it is read.
 
-    Memories that are written alike form a bank. A bank is stored more than once if readers need
-    different addresses in the same row.
+    Memories of a node that are written at the same addresses form a bank. A bank is stored more
+    than once if readers need different addresses in the same row. The *memory port* of a node is
+    the port by which the words of its memories are read from outside, for example through a host
+    port.
 
     Parameters
     ----------
@@ -199,7 +201,8 @@ class Reader:
     ----------
     inputs : tuple of (int, int)
         The memory and the copy that each input of the multiplexer reads: ``(2, 0)`` is copy 0 of
-        memory 2. The identity word of the operator is not listed.
+        memory 2. An input for the identity word, which leaves the result of an operator unchanged,
+        is not listed.
     choice : NodeMultiplexer
         The multiplexer that selects among these words. The positions of its words are indices into
         `inputs`.
@@ -272,7 +275,7 @@ class _CopyPlan(NamedTuple):
     values : ndarray of int, shape (members, rows, choices)
         The first address that is read in each row, -1 where it does not matter.
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the address.
     alike : bool
         True if all nodes, including those of other modules, have the same first addresses.
     lag : ndarray of int, shape (members, rows, choices), or None
@@ -285,10 +288,10 @@ class _CopyPlan(NamedTuple):
     lag: IntArray | None = None
 
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
-        """Return one copy for the reads from this copy and from `other`.
+        """Return the plan of one copy that serves the reads from this copy and from `other`.
 
-        The result is None if both read in the same row at different addresses, or with different
-        delays, or if one of them has lags.
+        The result is None if one copy cannot serve them: in some row they have different addresses,
+        or their delays differ, or one of the two has lags.
         """
         a, b = self.values, other.values
         if (
@@ -316,7 +319,7 @@ class _ReaderFields(NamedTuple):
     lag : ndarray of int, shape (members, rows, choices), or None
         The cycles by which the address follows the word counter.
     delays : MemberDelays
-        Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+        Cycles from the slot of a row (the cycle in which the sequencer presents it) to the address.
     fields : tuple of (ndarray of int, ndarray of int), shape (rows, variants)
         For each reader of the program that occurs here, the memory and the first address at all
         nodes of the core. Nodes with equal behaviour are one variant.
@@ -373,11 +376,11 @@ class StoreKinds:
         )
 
     def reads_of_reader(self, reader: int) -> tuple[RowField, RowField] | None:
-        """Return the memory that a reader reads in each row, and the first address there.
+        """Return the memory, and the first address, that a reader reads in each row.
 
-        Both are a `RowField`, with values of shape (rows, variants): a column for each behaviour of
-        a node. The memory is -1 where the reader reads nothing. The result is None if the reader
-        reads nothing in any form.
+        The result is a pair of `RowField`, whose values have the shape (rows, variants): a column
+        for each behaviour of a node. A memory of -1 means that the reader reads nothing in the row.
+        The result is None if the reader reads nothing in any form.
         """
         memory, first = (self.rows.field(act, reader) for act in (Action.MEMORY, Action.READ))
         if memory is None or first is None:
@@ -416,11 +419,12 @@ class StoreKinds:
         return write, tap.values
 
     def word_source(self, number: int) -> IntArray:
-        """Return the number of the source that memory `number` stores, shape (rows, variants).
+        """Return the number of the source whose words memory `number` stores in each row.
 
-        A variant is one behaviour of a node. The number is -1 in rows in which the memory stores
-        nothing. Source numbers are those of `Sources`: for words of an in-port, the number of the
-        in-port.
+        The shape is (rows, variants); a variant is one behaviour of a node. A source is a component
+        whose words can be stored, such as an in-port; `Sources` has its number, which for an
+        in-port is the number of the in-port. The result is -1 in rows in which the memory stores
+        nothing.
         """
         write, source = (self.rows.field(act, number) for act in (Action.WRITE, Action.SOURCE))
         assert write is not None
@@ -428,11 +432,11 @@ class StoreKinds:
         return np.where(write.values >= 0, source.values, -1)
 
     def _find_readers(self) -> None:
-        """Find the readers that each kind of nodes uses, sorted by the memories that they read.
+        """Set `readers`: the readers of each kind of nodes, sorted by the memories that they read.
 
-        It sets `readers`. A set of memories is handled as a number, in which bit k stands for
-        memory k. `_sets` has, for each kind and reader, the rank of this set among all sets that
-        occur: kinds with equal rows of `_sets` have the same structure.
+        Also set `_sets`, an array with a number for each kind and each of its readers. Readers with
+        equal numbers read the same set of memories in the course of the program. So the readers of
+        two kinds have the same structure if their rows of `_sets` are equal.
         """
         last = len(self.rows.memories)
         found = []
@@ -456,10 +460,12 @@ class StoreKinds:
         self._sets = pad_rows(kind, rank[order], self.kinds.n_kinds)
 
     def _find_injections(self) -> None:
-        """Find the injection ports that each kind of nodes uses, sorted by the readers behind them.
+        """Set `injected`: the positions of the injection ports that each kind of nodes uses.
 
-        It sets `injected`. `_codes` has a number for each kind and port, in which each digit is the
-        position of one reader, plus 1: kinds with equal rows of `_codes` have the same structure.
+        The ports of a kind are sorted by the readers that feed them. Also set `_codes`, an array
+        with a number for each kind and port: equal numbers mean that readers at the same positions
+        feed the port. So the injection ports of two kinds have the same structure if their rows of
+        `_codes` are equal.
         """
         count, places = self.kinds.n_kinds, self.readers.shape[1] + 1
         place_of = np.zeros((count, self.sources.n_readers + 1), np.int8)
@@ -498,8 +504,10 @@ class StoreKinds:
         return pad_rows(kind, links, self.kinds.n_kinds)
 
     def group_by_structure(self) -> list[IntArray]:
-        """Return sets of kinds whose stores have the same structure: an array of kinds for each
-        set.
+        """Return sets of kinds that can share a module, as an array of kinds for each set.
+
+        A kind are nodes that behave alike. The stores (memories and readers) of the kinds in a set
+        have the same structure.
         """
         depth, received = np.maximum(self.kinds.memory_depths, 0), self.kinds.received_memories
         sets = {each: number for number, each in enumerate(dict.fromkeys(received))}
@@ -570,7 +578,7 @@ class _StorePlanner:
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
-        """Return the memory and addresses that a reader reads, at all nodes of the family.
+        """Return the memories and addresses that one reader reads, at all nodes of the family.
 
         `place` is the position of the reader in the module.
         """
@@ -619,9 +627,10 @@ class _StorePlanner:
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
         """Return the memories that a reader reads, and True if it also passes the identity word.
 
-        The memories are given by their numbers, in increasing order. A reader passes the identity
-        word in rows in which it has no operand for an operator. `place` is the position of the
-        reader in the module.
+        The memories are given by their numbers, in increasing order. The identity word leaves the
+        result of an operator unchanged. A reader passes it in rows in which the operator behind the
+        reader must not combine a word from memory. `place` is the position of the reader in the
+        module.
         """
         values = self._reads[place].memory
         last = len(self._depth)
@@ -670,10 +679,11 @@ class _StorePlanner:
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
-        """Return the memories of each bank, by their numbers: ``[[0, 1], [2]]`` for two banks.
+        """Group memories into banks, and return the numbers of the memories of each bank.
 
-        The memories of a bank are written and read at the same addresses. The argument is changed:
-        the copies of the first memory of a bank then also serve the readers of the other memories.
+        ``[[0, 1], [2]]`` are two banks. The memories of a bank are written and read at the same
+        addresses. `copies` has the copies of each memory, and is changed: afterwards the copies of
+        the first memory of a bank also serve the readers of the other memories.
         """
         if self._beat > 1:
             return [[number] for number in copies]
@@ -696,8 +706,8 @@ class _StorePlanner:
     def _plan_bank(self, members: list[int], copies: dict[int, list[_CopyPlan]]) -> Bank:
         """Return the plan of the bank of the memories `members`.
 
-        `copies` has the copies of each memory by its number. Those of the first member serve all
-        members.
+        A bank is a set of memories with common addresses. `copies` has the copies of each memory by
+        its number; the copies of the first of `members` serve all of them.
         """
         number = members[0]
         shown = bool({*members} & {*self._received})
@@ -747,14 +757,16 @@ class _StorePlanner:
     ) -> AddressSource:
         """Decide who computes an address of a memory: the sequencer, or the node itself.
 
-        The sequencer does if one signal can serve the nodes, see `BitPlacer.place_address`.
+        The sequencer computes it if one signal can serve the nodes that share the module, see
+        `BitPlacer.place_address`.
 
         Parameters
         ----------
         values : ndarray of int, shape (members, rows, choices)
             The first address in each row, -1 where it does not matter. A member is a kind of nodes.
         delays : MemberDelays
-            Cycles from the slot of a row, in which the sequencer presents the row, to the address.
+            Cycles from the slot of a row (the cycle in which the sequencer presents it) to the
+            address.
         pitch : tuple of int
             For each form, the distance between the addresses of successive flits of a block.
         size : int
@@ -803,9 +815,10 @@ class _StorePlanner:
     def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arriving words that a bank stores, one entry for each length of links.
+        """Return the plan by which a bank stores arriving words, one entry for each link length.
 
-        The sources of enables, addresses and select bits are decided here.
+        Words from longer links arrive later in the row, so each length of links has its own write
+        enable, address and select bits. The method decides where each of these bits comes from.
 
         Parameters
         ----------
@@ -854,11 +867,15 @@ class _StorePlanner:
     def _plan_timed_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the arriving words that a bank stores in a core with writable tables: one entry.
+        """Return the plan by which a bank stores words, in a core with writable tables: one entry.
 
         A table of the node has, for each row, the number of cycles that words spend on links, or 0
         to store nothing. This number selects one of several strobes, each a cycle later than the
-        last. The parameters are those of `_plan_arrivals`.
+        strobe before it.
+
+        `members` has the only memory of the bank, and `size` is the number of its words. `codes`
+        has no select bits, because the memory stores the words of one source. `pitch` is the
+        distance between the addresses of successive flits of a block, for each form.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
@@ -920,7 +937,8 @@ def plan_stores(
     columns : SequencerSignals
         The signals of the sequencer, to which the plan adds those that it needs.
     idles : bool
-        True if the identity word of the operator is 0, so that a multiplexer needs no input for it.
+        True if the identity word, which leaves the result of an operator unchanged, is 0. A
+        multiplexer then needs no input for it.
     concurrent : bool
         True if the memory port reads and writes during runs.
     beat : int

@@ -70,7 +70,8 @@ class BufferLocations:
     def record_departure(self, node: int, block: int, *, complete: bool) -> Location:
         """Return the location from which a node sends a block or sum.
 
-        `complete` is False for a partial sum, which is then gone from the node.
+        A location is a buffer of the node and an index in it. `complete` is False for a partial
+        sum, which is then gone from the node.
         """
         if not self.collective.reducing:
             return self._block_location(node, block)
@@ -85,9 +86,9 @@ class BufferLocations:
     ) -> tuple[Location, Location | None]:
         """Return two locations for a block or sum that arrives at a node.
 
-        The first is the location at which it is stored. The second is that of the sum to which it
-        is added, or None if it is not added. `complete` is False for a partial sum; only a partial
-        sum is added.
+        A location is a buffer of the node and an index in it. The first is the location at which
+        the block or sum is stored. The second is that of the sum to which it is added, or None if
+        it is not added. `complete` is False for a partial sum; only a partial sum is added.
         """
         if not self.collective.reducing:
             return self._block_location(node, block), None
@@ -108,7 +109,7 @@ class BufferLocations:
                 yield node, (("i", offset), ("o", offset))
 
     def _sum_location(self, node: int, block: int) -> Location:
-        """Return the location where a node accumulates the sum that `block` identifies."""
+        """Return the buffer and index at which a node accumulates the sum with key `block`."""
         collective = self.collective
         mine = collective.to_all or node == (
             int(self.blocks.destination(block)) if collective.personal else collective.root
@@ -116,7 +117,7 @@ class BufferLocations:
         return self._reserve_location("i" if mine else "s", block)
 
     def _block_location(self, node: int, block: int) -> Location:
-        """Return the location in which a node holds a block, or stores it when it arrives."""
+        """Return the buffer and index at which a node holds a block, or will store it."""
         collective = self.collective
         origin, chunk = int(self.blocks.origin(block)), int(self.blocks.chunk(block))
         if not collective.personal:

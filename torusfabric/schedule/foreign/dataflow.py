@@ -361,10 +361,10 @@ def _file_collective(file: MscclFile, root: int | None) -> Collective:
 
 
 def _chunks_per_message(file: MscclFile, collective: Collective) -> int:
-    """Return the chunks of a message of `collective`.
+    """Return the number of chunks of a message of `collective`.
 
-    The file gives the chunks of the larger of input and output. That buffer has a message for each
-    rank, or a single one.
+    The file gives the number of chunks of a buffer, input or output, whichever is larger. This
+    buffer has a message for each rank (GPU) or, in a broadcast for example, a single message.
     """
     parts = file.gpus if collective.personal or collective.from_each else 1
     if file.chunks % parts:

@@ -109,7 +109,7 @@ class Buffers:
         return (origin * self.ranks + destination) * self.chunks + chunk
 
     def split_key(self, key: IntLike) -> tuple[IntArray, IntArray, IntArray]:
-        """Return origin, destination and chunk of the blocks with these numbers, elementwise."""
+        """Return origin, destination and chunk of the blocks that `key` numbers, elementwise."""
         rest, chunk = np.divmod(key, self.chunks)
         origin, destination = np.divmod(rest, self.ranks)
         return origin, destination, chunk
@@ -310,7 +310,7 @@ class GpuSimulator:
         return tuple(sums)
 
     def check_end(self) -> None:
-        """Check that every rank holds the data that the collective delivers.
+        """Check that every rank (GPU) holds the data that the collective delivers.
 
         Raises
         ------

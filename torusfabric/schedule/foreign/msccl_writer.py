@@ -188,8 +188,8 @@ class _MscclProgram:
     def _thread_block(self, node: int, way: tuple[bool, int], channel: int) -> ThreadBlock:
         """Return the thread block of a node for sending or receiving by a port; make it if needed.
 
-        `way` is True for sending or False for receiving, and the port (-1 for copies). A new thread
-        block that receives or copies gets the channel `channel`.
+        `way` is a pair: True for sending or False for receiving, and the number of the port (-1 for
+        copies). A new thread block that receives or copies gets the channel `channel`.
         """
         found = self.blocks[node].get(way)
         if found is None:
@@ -226,7 +226,7 @@ class _MscclProgram:
         yield "</algo>\n"
 
     def _file_attributes(self) -> dict[str, object]:
-        """Return the attributes of the outermost element."""
+        """Return the attributes of ``<algo>``, the outermost XML element, by name."""
         schedule = self.schedule
         collective = schedule.collective
         used = [block.channel for blocks in self.blocks for block in blocks.values()]

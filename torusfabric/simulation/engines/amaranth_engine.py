@@ -291,7 +291,8 @@ def allow_wide_values() -> Iterator[None]:
 def _after_reset(testbench: Testbench, reset: Signal) -> Testbench:
     """Return a testbench that holds the reset for one cycle first.
 
-    The reset changes no register here. It makes the waveforms equal to those of the other engine.
+    Without it the simulation would be the same, because registers start with their reset values.
+    Why a reset: the waveforms are then equal to those of the compiled engine.
     """
 
     async def reset_first(ctx: SimulatorContext) -> None:

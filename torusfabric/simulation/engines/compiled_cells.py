@@ -150,7 +150,8 @@ def _bit_ranges(
 ) -> list[_BitRange]:
     """Return the native words of the model that hold the bits of one copy of a memory.
 
-    The list is empty if the model holds the copy in a form that this module cannot access.
+    A native word is a C++ integer of at most 64 bits. The list is empty if the model holds the copy
+    in a form that this module cannot access.
 
     Parameters
     ----------

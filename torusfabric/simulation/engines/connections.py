@@ -132,7 +132,8 @@ class ModuleInstances:
     count : int
         Number of instances.
     first_piece : int
-        Number of the first piece of the module among the pieces of all modules.
+        Number of the first piece (part of a register or an output) of the module, among the pieces
+        of all modules.
     parts : dict of str to (list of int)
         Input -> indices in `subs` of the parts that form the input, the lowest first.
     subs : list of InputPart
@@ -169,15 +170,15 @@ class ModuleInstances:
 
 
 class InputColumn(NamedTuple):
-    """The drivers of a bit range of an input, for each instance in one array of the netlist.
+    """The driver of a bit range of an input, in each instance of one array of the netlist.
 
-    It is used only while inputs are cut into parts, and has nothing to do with `MemoryColumn`.
+    It is used only while inputs are cut into parts, and is not related to `MemoryColumn`.
 
     Parameters
     ----------
     shape : ndarray of int, shape (instances,)
-        Number that stands for the driving port, the lowest bit in this port, and the width of the
-        range. Equal triples have equal numbers, see `Connections._number_shape`.
+        One number for each triple of driving port, lowest driving bit of this port, and width of
+        the range. Equal triples have equal numbers, see `Connections._number_shape`.
     row : ndarray of int, shape (instances,)
         Number of the driving instance within its module.
     value : int or ndarray of int, shape (instances,)
@@ -252,7 +253,8 @@ class Connections:
     def _collect_instances(self, word: int) -> None:
         """Collect the modules, the instances of each module, and the drivers of all nets.
 
-        `word` is the number of bits of a flit. Registers of several flits are cut at each flit.
+        `word` is the number of bits of a flit. A register of several flits becomes one piece for
+        each flit.
         """
         self.members[INPUTS] = ModuleInstances(
             ExternalModule(INPUTS, -2, self.netlist.inputs | {RESET: 1}), count=1
@@ -525,12 +527,13 @@ class Connections:
             member.subs.append(sub)
 
     def _source_columns(self, part: Source, count: int) -> list[InputColumn]:
-        """Return the drivers of one source in the netlist, which gives some bits of an input.
+        """Return the drivers of some bits of an input, for all instances of an array.
 
         Parameters
         ----------
         part : Source
-            A constant, or bits of a net; the net may be a different one for each instance.
+            These bits as the netlist has them: a constant, or bits of a net. The net may be a
+            different one for each instance.
         count : int
             Number of instances in the array of the netlist.
 
@@ -565,17 +568,22 @@ class Connections:
         return [InputColumn(shape, row, 0)]
 
     def _number_shape(self, driver: tuple[str, str] | None, low: int, size: int) -> int:
-        """Return the number that stands for a driving port, its lowest driving bit, and a width.
+        """Return one number for the triple (driver, low, size); equal triples get equal numbers.
 
-        `driver` is (module, output port), or None for a constant; `low` is the lowest bit, and
-        `size` the width. Equal triples get equal numbers, which `InputColumn.shape` holds.
+        The triple describes the origin of a bit range of an input. `driver` is (module, output
+        port), or None for a constant. `low` is the lowest driving bit of this port, and `size` the
+        number of bits. `InputColumn.shape` has such a number for each instance.
         """
         return self._shapes.setdefault((driver, low, size), len(self._shapes))
 
     def _make_column(
         self, driver: tuple[str, str] | None, low: int, size: int, row: IntArray, value: Any
     ) -> InputColumn:
-        """Return the drivers of a bit range that the same output port drives in every instance.
+        """Return the driver of a bit range of an input, in each of many instances.
+
+        In all instances, the same output port of the same module drives the range, but instances
+        may be driven by different instances of this module. Without a driver, the range is
+        constant.
 
         Parameters
         ----------
@@ -606,7 +614,7 @@ class Connections:
         return self._texts[number]
 
     def make_kernel_text(self, member: ModuleInstances) -> KernelText:
-        """Return an empty `KernelText`, to which lines for values of a module can be added.
+        """Return an empty `KernelText`: a collector of C++ lines that compute values of a module.
 
         `member` is the module. The lines can read all inputs of the module.
         """

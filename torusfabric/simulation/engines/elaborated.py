@@ -117,8 +117,8 @@ class ModuleMemory:
 def adjacent_runs(nets: Nets) -> Iterator[BitRun]:
     """Yield the bits `nets` as runs, each as long as possible, of adjacent output bits of one cell.
 
-    `nets` has a number for each bit, which names its driver. Neighbouring constant bits form one
-    run.
+    A cell is a register, a memory, an operator or a multiplexer. `nets` has a number for each bit,
+    which names its driver. Neighbouring constant bits form one run.
     """
     at = 0
     while at < len(nets):
@@ -330,7 +330,7 @@ class ElaboratedModule:
             at += run.width
 
     def split_run(self, run: BitRun) -> Iterator[tuple[int, int, int]]:
-        """Yield the pieces that hold adjacent bits of a register.
+        """Yield the pieces that hold `run`, adjacent bits of a register.
 
         Each is a tuple: index of the piece, lowest bit within the piece, and number of bits.
         """
@@ -375,9 +375,10 @@ class ElaboratedModule:
 
 
 def _run_starts(nets: Nets) -> set[int]:
-    """Return the positions in `nets` at which a new run of adjacent bits of one cell begins.
+    """Return the positions in a value at which a new run of adjacent bits of one cell begins.
 
-    A bit that is repeated, such as one enable for many bits, counts as one run.
+    `nets` are the bits of the value; a cell is, for example, a register or an operator. A bit that
+    is repeated, such as one enable for many bits, counts as one run.
     """
     found, at = set(), 0
     for run in adjacent_runs(nets):

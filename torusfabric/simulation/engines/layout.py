@@ -102,9 +102,11 @@ class ArenaLayout:
     def _initial_classes(self) -> list[np.ndarray]:
         """Return, for each piece, a class number for each instance, before classes are split.
 
-        Instances of a ROM are in one class if they have the same contents. Each instance is a class
-        of its own if the piece depends on a writable memory, or is a register with words of a
-        node's memory. All other instances of a module begin in one class.
+        A piece is a part of a register or an output, and a class a set of instances that may hold
+        equal values of it in every cycle. Instances of a ROM are in one class if they have the same
+        contents. Each instance is a class of its own if the piece depends on a writable memory, or
+        is a register with words of a node's memory. All other instances of a module begin in one
+        class.
         """
         classes: list[np.ndarray] = []
         for number, (member, k) in enumerate(self.connections.pieces):
@@ -180,7 +182,10 @@ class ArenaLayout:
         return found
 
     def _assign_addresses(self, classes_of: list[np.ndarray]) -> None:
-        """Assign addresses in the arena: one word for each class of instances that share a value.
+        """Assign addresses in the arena, the byte array of all simulated values.
+
+        A class is a set of instances of a module that hold equal values of a piece in every cycle.
+        Each class gets one word.
 
         Parameters
         ----------

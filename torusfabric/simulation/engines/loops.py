@@ -186,7 +186,7 @@ class Loops:
         return Loop(function, len(rows), spans, reads, frame.data)
 
     def _start_offset(self, number: int, rows: np.ndarray) -> int:
-        """Return the byte offset in the arena of the first word that a loop writes.
+        """Return the byte offset of the first word that a loop writes, in the array of all values.
 
         The loop computes the piece `number`, a part of a register or an output, for the instances
         in `rows`. Their words must be adjacent.

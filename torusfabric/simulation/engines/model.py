@@ -100,7 +100,7 @@ def build_model(
 
 
 def _compile_library(name: str, sources: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """Compile a shared library, or take it from the cache.
+    """Compile the shared library `name`, or take it from the cache.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ class LoopHead:
         self.data.append(value)
 
     def declare_pointer(self, kind: str, name: str, value: Any, base: str = "") -> None:
-        """Declare a C++ pointer to an array of numbers, or to words of the arena.
+        """Declare a C++ pointer to an array of numbers, or to simulated values in the arena.
 
         Parameters
         ----------

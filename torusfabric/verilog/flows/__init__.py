@@ -4,11 +4,10 @@ The user is `companion_files`, with the option ``--flow``. Each flow has a proje
 a form in which other designs can include the fabric.
 
 Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
-itself. The other has the clock crossings. Crossing constraints name registers and take periods from
-the clocks that arrive there, so that they stay valid wherever a design has the fabric.
-
-A *clock crossing* is a connection between registers of different clocks. There are some if nodes
-have clocks of their own.
+itself. The other is about clock crossings, which exist if nodes have clocks of their own: a *clock
+crossing* is a connection between registers of different clocks. This file names the registers, and
+takes the periods from the clocks that the surrounding design connects to them, so that it is valid
+in every design.
 """
 
 from collections.abc import Mapping

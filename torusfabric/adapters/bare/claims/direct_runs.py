@@ -124,11 +124,12 @@ class DirectRuns(Runs):
         return given
 
     def _check_cycle(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Check the cycle counters among the outputs of a core, and store the words that arrive.
+        """Check the outputs of the core in one cycle of a run, and store the words that arrive.
 
-        The address map says which block arrives at each in-port in each step. The counters are
-        `tx_address`, `rx_enable` and `rx_address`. `run` is the run under way, and `cycle` counts
-        from its start. The words are stored in `found`, one row for each node.
+        The outputs `tx_address`, `rx_enable` and `rx_address` must have the values that the
+        schedule gives for the cycle. Each word at an in-port is stored in `found`, one row for each
+        node, at the index of its block and flit: the address map says which block arrives at each
+        in-port in each step. `run` is the run under way, and `cycle` counts from its start.
         """
         shown = self._flit_in_cycle(cycle, self._shows, every=self._steps)
         if shown is not None:
@@ -155,8 +156,9 @@ class DirectRuns(Runs):
     def _compare_words(self, run: Run, found: IntArray, cycle: int) -> None:
         """Compare the received words with the expected ones.
 
-        `found` has the received words, one row for each node. `run` is the executed run, and
-        `cycle` the number of its cycles, at which `Refuted` reports a wrong word.
+        `found` has the received words, one row for each node, and `run` is the executed run. A
+        wrong word raises `Refuted`, the error of a false claim, whose message names `cycle`, the
+        last cycle of the run.
         """
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives

@@ -89,7 +89,10 @@ class NodePortAccess(NodeAccess):
         return Locations(first[..., 0], np.where(base >= 0, base + flit, -1))
 
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps, one for each cycle, that write the messages of some runs."""
+        """Return the steps, one for each cycle, that write the messages of some runs.
+
+        A step has write enable, memory, address and word at the port of each node.
+        """
         memory, address = self.locate_beats(
             runs, partial(self._word_locations, sent=True), ends_at_once=True
         )
@@ -99,6 +102,9 @@ class NodePortAccess(NodeAccess):
                      otherwise={"write_enable": 0})  # fmt: skip
 
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
-        """Return the steps, one for each cycle, that read the received words of some runs."""
+        """Return the steps, one for each cycle, that read the received words of some runs.
+
+        A step has the memory and the address at the port of each node.
+        """
         memory, address = self.locate_beats(runs, partial(self._word_locations, sent=False))
         return AccessSteps(len(address), {"read_bank": memory, "read_address": address})

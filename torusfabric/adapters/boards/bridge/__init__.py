@@ -1,8 +1,8 @@
 """Boards reached over bridges: one block that runs alone, or all boards together.
 
-A bridge connects a computer to the bus of one board. These functions are the adapter's part of the
-commands ``build``, ``flash``, ``monitor`` and ``run``. The module `connected` runs all boards, and
-`linked` simulates them.
+A bridge connects a computer to the bus of one board. The commands ``build``, ``flash``, ``monitor``
+and ``run`` call these functions for a fabric on several boards. The module `connected` runs all
+boards, and `linked` simulates them.
 """
 
 from __future__ import annotations
@@ -87,17 +87,23 @@ def place_fabric(system: BoardSystem, choices: Mapping[str, Any], platform: Any 
 def choose_fabrics(
     system: BoardSystem, choices: Mapping[str, Any], *, built: bool = False
 ) -> Block | list[Block]:
-    """Return the block (fabric of one board) chosen with ``--block``, or all linked blocks.
+    """Return the fabric or fabrics that a command runs: one board block, or those of all boards.
 
     Parameters
     ----------
     system : BoardSystem
         The fabric on all boards.
     choices : mapping
-        Choices of the command, by option name.
+        Choices of the command, by option name. ``block`` is None, or names a board block by its
+        coordinates, such as ``0,1``.
     built : bool
-        True if the choices are those with which a bitstream was built. If they have a block with
-        links on pins, the result is all blocks, because the block runs only with the others.
+        True if a bitstream was built with these choices. A block whose links are on pins then runs
+        only together with the other boards, so the result is all blocks even if ``block`` is given.
+
+    Returns
+    -------
+    Fabric or list of Fabric
+        The board block that ``block`` names; without a name all blocks, joined by their links.
     """
     if choices["block"] is not None and not (built and choices["phy"]):
         return place_fabric(system, choices)
@@ -114,7 +120,7 @@ def choose_fabrics(
 
 
 def connect(fabrics: Sequence[Block], accesses: Sequence[BusAccess]) -> ConnectedBoards:
-    """Return the fabric on several boards, as an object that runs jobs over an open bridge to each.
+    """Return the fabric on several boards, as an object that runs jobs over their open bridges.
 
     Parameters
     ----------

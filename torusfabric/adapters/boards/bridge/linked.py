@@ -42,7 +42,7 @@ class CableSignals:
     def wire_signal(self, board: int, number: int, bits: int) -> Signal:
         """Return the signal on the cable that leaves link port `number` of a board.
 
-        If links share pairs of wires, `number` is that of a bundle (all pairs to one neighbour).
+        If links share pairs of wires, `number` is the number of a bundle (all pairs to a board).
         `bits` is the width of the signal, which is created at its first use.
         """
         name = f"wire_{board}_{number}"
@@ -89,7 +89,7 @@ class SimulatedPins(PhysicalLayer):
     Parameters
     ----------
     layer : PhysicalLayer
-        The layer whose units travel on the cables.
+        The layer whose units (the bit or byte that a pair carries at once) travel on the cables.
     board : int
         Number of the board in the system.
     ends : sequence of (int, int)
@@ -98,8 +98,7 @@ class SimulatedPins(PhysicalLayer):
     cables : CableSignals
         The signals between all boards.
     late : sequence of int
-        Delay of each pair of a bundle, in units. (A unit is the bit or byte that a pair carries at
-        once.)
+        Delay of each pair of a bundle, in units.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class SimulatedPins(PhysicalLayer):
         """Do nothing: `simulated_ports` makes the clock domains and drives the clocks."""
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain in which the board sends to all neighbours."""
+        """Return the clock domain in which the board sends, the same for every `bundle`."""
         return pair_domain(self._board)
 
     def receiving_domain(self, bundle: int) -> str:
@@ -176,9 +175,11 @@ def linked_blocks(
 
 
 def simulated_ports(fabrics: Sequence[Block]) -> list[SimulatedBytePort]:
-    """Simulate all boards behind bridges, and return the byte stream of each bridge.
+    """Simulate all boards behind bridges, and return the port of each bridge.
 
-    The clocks have frequency errors from -ppm to +ppm: the first board is slowest.
+    By such a port a computer sends bytes to the bridge and reads bytes from it, as by a serial
+    port. The clocks of the boards have frequency errors from -ppm to +ppm: the first board is
+    slowest.
 
     Parameters
     ----------

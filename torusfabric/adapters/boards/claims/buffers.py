@@ -129,14 +129,18 @@ NUMBER_BITS = 12
 
 
 def _add_clocks(model: HarnessBuilder, bits: int, least: int, most: int, far: int) -> None:
-    """Add the clock of the sending board to the model of a receiver.
+    """Add the clock of the sending board to the proof model of a receiver.
 
-    The model has the receiver's clock; the number of words that arrive in one of its cycles, 0 to
-    2, is free. The wire ``cycle`` counts these cycles from -`far` to `far`, and a run begins at 0.
-    The register ``apart`` has the words of the run that have arrived, less the cycles of the run.
-    It is assumed to lie between `least` and `most`. When the solver ends a run by ``ends``,
-    ``apart`` gets any new value. `bits` is the width of the count of arrived words. `model` is the
-    harness to which all this is added.
+    The model advances with the receiver's clock. The number of words that arrive in one of its
+    cycles, 0 to 2, is a free input, as it depends on the sender's clock. `model` is the harness
+    that gets:
+
+    - ``cycle``: number of the receiver's cycle, from -`far` to `far`; a run begins at 0.
+    - ``apart``: words of the run that have arrived, less the cycles of the run. It is assumed to
+      lie between `least` and `most`.
+    - ``ends``: free input that ends the run; ``apart`` then gets any new value.
+
+    `bits` is the width of the count of arrived words.
     """
     more = model.add_free_value("more", 2)
     begins, ends = model.add_free_value("begins_soon"), model.add_free_value("ends")

@@ -209,10 +209,10 @@ def _instance_on_torus(instance: Instance, board: int, nodes: Sequence[int]) -> 
 
 
 def _common_nets(system: BoardSystem) -> dict[str, str]:
-    """Return the nets that are shared by all boards, such as the clock and the start of runs.
+    """Return the nets that all boards share: clock, reset, start, and the choices of a run.
 
-    The keys are their names in the fabric of all boards, the values those on a board. `system` is
-    the fabric on several boards.
+    A key is the name of the net in the fabric of all boards, the value its name on a board, such as
+    ``{"clk": "clk", "start": "run_start"}``. `system` is the fabric on several boards.
     """
     return {"clk": "clk", "rst": "rst"} | {
         name: RUN_PREFIX + name for name in ("start", *system.fabric.front.sampled_inputs)
@@ -220,11 +220,13 @@ def _common_nets(system: BoardSystem) -> dict[str, str]:
 
 
 def _make_net_unique(system: BoardSystem, parts: Sequence[ProofSubject]) -> NetRenumbering:
-    """Return a function that renumbers the nets of a board, so that no other board has the numbers.
+    """Return a function that gives the nets of a board numbers which no other board uses.
 
-    The function takes the number of a board, and a dict of nets by name, and returns the dict with
-    new numbers. Nets for clock, reset, start and choices are exceptions: all boards get those of
-    board 0. `system` is the fabric on all boards, and `parts` has the gates of each board.
+    The function takes the number of a board, and the nets of its gates by name (a list of numbers
+    for each), and returns them with new numbers. Why: all boards of one kind are read from the same
+    Verilog, so their nets have equal numbers. Clock, reset, start and choices keep one number for
+    all boards, because all boards share them. `system` is the fabric on all boards, and `parts` has
+    the gates of each board.
     """
     same = dict[Bit, Bit]()
 

@@ -244,9 +244,8 @@ def _claim_choices(board: _BoardModel) -> None:
 def _has_equal_choices(board: _BoardModel, link: int) -> str:
     """Return a condition, in Verilog: the message at link port `link` agrees to the start.
 
-    It does so if it says two things. The board that has sent it, and all boards below that one,
-    wait for a run. The choices of all of these boards (mode, length, ..) equal those of the board
-    in the model.
+    Such a message says that its sender, and all boards below the sender, wait for a run with the
+    same choices (mode, length, ..) as the board in the model.
     """
     same = [f"{board.message_field(link, name)} == run_{name}" for name in board.plan.choices]
     same += [
@@ -257,10 +256,11 @@ def _has_equal_choices(board: _BoardModel, link: int) -> str:
 
 
 def _claim_start_limits(board: _BoardModel) -> None:
-    """Claim that a board gives a start up only for certain reasons, and in time.
+    """Claim that a board gives up a start only for certain reasons, and in time.
 
-    The reasons are a failed link, a neighbour that waits no longer, a timeout, or the host's
-    request. After it has given up, the board is idle and reports the reason.
+    To give up a start is to stop waiting for the other boards. The reasons are a failed link, a
+    neighbour that no longer waits, a timeout, or a request of the host. The board is then idle, and
+    reports the reason.
     """
     model, plan = board.model, board.plan
     waited = model.add_register("waited", "start && !busy ? 0 : waited + 1", plan.timer_bits)
@@ -401,9 +401,11 @@ def agreement_harness(plan: LinkPlan, design: Design) -> Harness:
 def _add_good_boards(board: _BoardModel) -> None:
     """Add registers for the results of a run that the board has heard from other boards.
 
-    ``have_been_good`` has a bit for each child in the tree of boards that has reported `GOOD`: no
-    link lost a word. In ``good_below`` only the last report of the child counts. ``told_good`` and
-    ``told_bad`` are high if the parent has sent this verdict about all boards.
+    - ``have_been_good`` has a bit for each child in the tree of boards: 1 if it has ever reported
+      `GOOD`, that is, no link lost a word.
+    - ``good_below`` has the same bits for the last report of each child alone.
+    - ``told_good`` and ``told_bad`` are high if the parent has sent the verdict about all boards:
+      no word was lost, or some word was lost.
     """
     model = board.model
     says = lambda link: f"{board.message_field(link, 'settled')} == {GOOD}"

@@ -81,8 +81,8 @@ def check_received_crc(module: GateModule, width: int) -> int:
 def _crc_register(module: GateModule) -> Sequence[ParityForm]:
     """Return the bits of the CRC register of a transmitter or receiver.
 
-    Raises `Refuted` if bits are missing: Yosys removes a register on which nothing depends.
-    `module` is the transmitter or the receiver, as gates.
+    `module` is the transmitter or the receiver, as gates. If bits are missing, because Yosys
+    removes a register on which nothing depends, the claim about the CRC fails: `Refuted` is raised.
     """
     crc = _current_forms(module, "crc")
     if len(crc) != CRC_BITS:
@@ -192,7 +192,7 @@ def _compare_next_value(
 ) -> int:
     """Check that a register has the expected bits in the next cycle; return the number of bits.
 
-    `name` is that of the register of `module`. `chosen` has the fixed values of inputs and
+    `name` is the name of a register in `module`. `chosen` has the fixed values of inputs and
     registers. Each bit in `wanted` is a parity form: an XOR of present bits of registers and
     inputs.
     """
@@ -238,8 +238,8 @@ def received_crc_harness(plan: LinkPlan, latency: int, design: Design) -> Harnes
     """Return the proof that a receiver reports only packets with a correct CRC.
 
     A packet is here the words of one run, or of one message of the board control. `plan` has the
-    widths of words and messages, and `design` is the emitted Verilog. `latency` is that of the
-    link, in cycles, which is part of the name of the receiver.
+    widths of words and messages, and `design` is the emitted Verilog. `latency` is the latency of
+    the link, in cycles; links of equal latency have one module as their receiver.
     """
     model, width = HarnessBuilder(design, f"receiver_{latency}"), plan.width
     low = min(width, CRC_BITS)

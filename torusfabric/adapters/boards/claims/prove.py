@@ -212,9 +212,9 @@ def _induction_harnesses(
 ) -> Iterator[Harness]:
     """Yield the proofs by induction: about operators, links, and the board control.
 
-    Each is a harness: Verilog around a module, with the claims about it. Those of writable tables
-    are not included. `system` is the fabric on all boards, and `design` its emitted Verilog.
-    `parts` has the gates of each kind of board.
+    Each is a harness: Verilog around a module, with the claims about it. The proofs about writable
+    tables are not included; see `_writing_harnesses`. `system` is the fabric on all boards, and
+    `design` its emitted Verilog. `parts` has the gates of each kind of board.
     """
     yield from operator_harnesses(system.fabric, design)
     each = (harness for part in parts for harness in link_harnesses(part.fabric, design))

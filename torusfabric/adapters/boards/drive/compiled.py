@@ -80,10 +80,11 @@ class CBoardsRun(ctypes.Structure):
 def _make_cables(
     system: BoardSystem, sessions: Sequence[Session], random: np.random.Generator
 ) -> Any:
-    """Return the cables with their elastic buffers, and a random delay for each cable.
+    """Return an array with a `CCable` for each cable: its ends, its elastic buffer and its delay.
 
-    `system` is the fabric on all boards, and `sessions` has the running model of each board.
-    `random` chooses the delays.
+    The delay of a cable, in cycles, is random within the limits of the physical layer. `system` is
+    the fabric on all boards, `sessions` has the running model of each board, and `random` is the
+    generator of the delays.
     """
     plan = system.link_plan
     chunks = -(-(plan.width + FRAME_BITS) // 32)
@@ -110,7 +111,8 @@ def _make_cables(
 def remove_buffers(netlist: Netlist) -> Netlist:
     """Return the netlist of a board with its elastic buffers removed.
 
-    The outputs of the buffers become inputs of the board.
+    Outputs of the buffers become inputs of the board. Why: a buffer has the clocks of two boards,
+    but a compiled model has one clock. The C++ source that joins the models implements the buffers.
     """
     buffers = [*netlist.instances_with_role(Role.BUFFER)]
     given = {net for buffer in buffers for net in buffer.outputs.values()}
@@ -180,7 +182,7 @@ class RunOutcome(NamedTuple):
     Parameters
     ----------
     engine : str
-        Name of the engine that executed the run: ``compiled`` or ``bridge``.
+        Executor of the run: ``compiled`` for a simulation, ``bridge`` for real boards.
     run : EngineRun
         Received words, and time.
     cycles, errors, failed, attempts : list of int
@@ -270,9 +272,10 @@ class CompiledBoards(HostPortDriver):
         run_access(self._fabric.tables.load(image), self.simulate_edges)
 
     def simulate_edges(self, edges: EdgeRequest) -> EdgeResult:
-        """Set inputs of the selected board for some edges of its clock, and return its outputs.
+        """Set inputs of one board for some edges of its clock, and return its outputs.
 
-        The clocks of all other boards run meanwhile.
+        The board is the one that `_split_by_board` has selected. The clocks of all other boards run
+        meanwhile.
         """
         system, board = ctypes.byref(self.system), ctypes.c_uint64(self._board)
         return self.sessions[self._board].simulate_edges(edges, "model_play_board", system, board)
@@ -294,7 +297,7 @@ class CompiledBoards(HostPortDriver):
         Returns
         -------
         failed : int
-            0 if all boards are done.
+            0 if all boards are done; another number if one is not, within `patience` edges.
         edges : int
             Clock edges of all boards together.
         """

@@ -278,7 +278,7 @@ class SystemReport(SimulationSummary):
         return asdict(self) | {"passed": self.passed}
 
     def in_words(self) -> dict[str, Any]:
-        """Return the report as text for people, by title."""
+        """Return the report for people, as a dict from the title of each line to its content."""
         good = sum(not run.failed for run in self.jobs)
         return {
             "topology": self.topology,

@@ -40,9 +40,10 @@ class LinkHardware(Protocol):
 
 
 class BlockFront(BoardFront):
-    """The hardware of a block, which is one board by itself, with an input to withdraw a start.
+    """The hardware of one board block, with an additional input `withdraw` and a digest of its own.
 
-    Its digest identifies the block, not only the fabric.
+    By `withdraw` the host takes back a start for which other boards have not come yet. The digest
+    tells software which block this is, not only which fabric it belongs to.
     """
 
     withdraws = True
@@ -129,10 +130,10 @@ class Block(Fabric):
 
     @cached_property
     def link_plan(self) -> LinkPlan:
-        """Dimensions of the links of this board.
+        """Dimensions of the links of this board, such as the depth of elastic buffers.
 
-        They are those of all boards. If the board runs alone, they are those of one board that is
-        linked to itself.
+        On real links these are the dimensions for the links of all boards. If the board runs alone,
+        they are computed for a single board that is linked to itself.
         """
         plan = self.system.link_plan
         return plan if self.links else replace(plan, boards=plan.boards.looped_back)
@@ -142,10 +143,11 @@ class Block(Fabric):
         return Block(self.system, self.number, bus=bus, links=self.links)
 
     def close(self, m: Module, design: Assembly, platform: object) -> None:
-        """Connect the inputs of a board that a fabric on one chip lacks, inside of a larger module.
+        """Connect those inputs of a board that a fabric on one chip does not have.
 
         The input `board` gets the number of the board. The link ports are connected to `links`, or
-        looped back. `m` is the module that contains the board as `design`.
+        looped back. `m` is the Amaranth module that contains the board as `design`, and `platform`
+        gives the pins.
         """
         m.d.comb += design.signal_of_net("board").eq(self.number)
         if self.links:

@@ -492,11 +492,11 @@ class BoardControl(Leaf):
 
     @property
     def _missing_links(self) -> Value:
-        """A bit for each link: 1 if the board at its other end keeps a start from succeeding.
+        """A bit for each link: 1 if the board at its other end prevents a common start.
 
-        If neighbours have ceased to wait, the bits are those of the links to them. Otherwise they
-        are those of the links to children (in the tree of boards) that have not arrived. If all
-        children have arrived, the bit is that of the link to the parent.
+        The first of these sets that is not empty: links to neighbours that no longer wait for the
+        run; links to children (in the tree of boards) that have not reported that they wait; the
+        link to the parent.
         """
         below = self._below & ~self._arrived_by
         return Mux(self._gone.any(), self._gone, Mux(below.any(), below, self._above))

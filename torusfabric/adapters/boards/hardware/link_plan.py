@@ -136,8 +136,9 @@ class LinkPlan:
     start_timeout : int
         Most cycles for which a start waits for the other boards; 0 for no limit.
     hold : int
-        Cycles after a write of the host during which no run may begin. Why: a start closes the host
-        port, so the countdown to the run must last at least `hold` cycles.
+        Cycles after a write of the host during which no run may begin, because the word is still on
+        its way to a memory. No write can follow a start, so the countdown from the start to the run
+        must last at least `hold` cycles.
 
     Raises
     ------
@@ -284,7 +285,11 @@ class LinkPlan:
 
     @property
     def crc_words(self) -> int:
-        """Words of a CRC. One CRC follows the words of a run, and one follows each message."""
+        """Number of words of a CRC of 32 bits on a link: 4 if a word has 8 bits.
+
+        A CRC is sent after the last word of each run, and after each control message between
+        boards.
+        """
         return -(-CRC_BITS // self.width)
 
     @property
@@ -300,10 +305,10 @@ class LinkPlan:
 
     @property
     def message_delay(self) -> int:
-        """Least number of cycles from the first word of a control message to its effect.
+        """Least cycles from the transmission of a control message's first word to its evaluation.
 
-        The effect is that of the receiving board. The delay of a word on the link is the least one
-        of `phy`.
+        The message is evaluated on the receiving board after its last word. The delay of a word on
+        the link is the smallest that the physical layer `phy` can have.
         """
         return self.message_period + DECODE_CYCLES + math.floor(self.phy.least)
 
@@ -326,7 +331,7 @@ class LinkPlan:
 
     @property
     def _least_countdown(self) -> int:
-        """Least number of cycles that a board needs between the news of a start and the start."""
+        """Least cycles that a board needs from the message about a start to the start itself."""
         return max(self.settle_cycles, self.hold)
 
     @property
@@ -339,7 +344,11 @@ class LinkPlan:
 
     @property
     def stale_message_cycles(self) -> int:
-        """Cycles after the end of a run, or of a start, until no board sends messages about it."""
+        """Cycles after the end of a run, or of a start, in which messages about it may still come.
+
+        A message about it travels up the tree of boards and down again, and a board must not take
+        it for a message about the next run.
+        """
         return 2 * self.tree_depth * self._hop_cycles + math.ceil(self.start_skew)
 
     @property
@@ -349,9 +358,10 @@ class LinkPlan:
 
     @property
     def settle_cycles(self) -> int:
-        """Cycles before the start of a board in which its receivers skip no words.
+        """Cycles before the start of a board during which its receivers must not skip words.
 
-        At other times a receiver skips words while its elastic buffer is too full.
+        At other times a receiver skips words while its elastic buffer is too full. Why not here: a
+        neighbour may start a few cycles earlier, and a word of its run must not be skipped.
         """
         return 8 + 2 * self.tree_depth
 
@@ -396,9 +406,10 @@ class LinkPlan:
 
     @property
     def agreement_cycles(self) -> int:
-        """Cycles from the end of a run until every board has the verdict, or misses it for good.
+        """Cycles from the end of a run until a board has the verdict, or counts it as missing.
 
-        The verdict, sent by board 0, says whether any link of any board lost a word.
+        The verdict, sent by board 0, says whether any link of any board lost a word. If it has not
+        come by then, the board ends the run with an error.
         """
         return self.root_report_deadline + self.tree_depth * self._hop_cycles + 2
 
@@ -433,7 +444,8 @@ class LinkPlan:
     def drift_window(self) -> int:
         """Largest number of cycles in which two clocks drift apart without a correction.
 
-        They are those of the countdown to a start and of all attempts of the run.
+        This is the countdown to a start, followed by all attempts (executions) of the longest run.
+        Between runs there is no drift, because receivers take words as they arrive.
         """
         return self.total_cycles(self.longest, self.retries + 1) + self.countdown_cycles
 

@@ -6,8 +6,9 @@ A link carries one word a cycle, and beside it the *frame* of the word (`WordTyp
     MESSAGE .. MESSAGE CHECK .. CHECK ..  RUN RUN ........ RUN RUN  CHECK .. CHECK  MESSAGE ..
     message_words      crc_words          one word a cycle          crc_words
 
-A *message* is here one of the control of the boards (`LinkPlan.message_layout`). A *packet* is the
-words of one message or of one run. The CHECK words after it hold its CRC.
+A *message* is here a control message, by which boards start together and agree on results
+(`LinkPlan.message_layout`). A *packet* is the words of one message or of one run. The CHECK words
+after it hold its CRC.
 
 =========== ======================================================================================
 Transmitter sends the words of an out-port during a run, and messages otherwise; appends the CRC
@@ -58,7 +59,7 @@ SKIP_LEVEL = 3
 
 
 class WordType(enum.IntEnum):
-    """The type of a word on a link, which is sent beside it: of a run, a message, or a CRC."""
+    """The type of a word on a link, sent beside it: of a run, a control message, or a CRC."""
 
     #: No word: the link is idle or absent.
     NONE = 0

@@ -27,9 +27,10 @@ __all__ = ["looped_back_words"]
 
 
 class _LoopedBlocks(Machine):
-    """Execution of a program on all blocks, each with its link ports connected to each other.
+    """Execution of a program on all blocks, each of which runs without the others.
 
-    A block is the part of the torus on one board; here each takes the place of its neighbours.
+    A block is the part of the torus on one board. Its link ports are connected to each other, so
+    that it takes the place of its own neighbours.
 
     Parameters
     ----------

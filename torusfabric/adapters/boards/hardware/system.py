@@ -330,7 +330,7 @@ class BoardSystem(System):
 
     @property
     def read_latency(self) -> int:
-        """Clock edges from an address at the host port of a board to its word."""
+        """Clock edges from an address at the host port of a board until its word is output."""
         latency: int = self.netlists[0].modules["host"]().read_latency
         return latency
 

@@ -186,8 +186,8 @@ class PairLinks:
     def _group_by_pair(self, links: Sequence[int]) -> list[Sequence[int]]:
         """Return the numbers of the links that share a pair of wires, one sequence for each pair.
 
-        `links` are all links to one neighbour. Each pair carries `_per_pair` links, the last one
-        the rest.
+        `links` are all links to one neighbour. Each pair carries `_per_pair` links, but the last
+        pair carries those that remain.
         """
         return [links[k : k + self._per_pair] for k in range(0, len(links), self._per_pair)]
 
@@ -262,8 +262,8 @@ def bundle_ends(system: BoardSystem, board: int) -> list[tuple[int, int]]:
 def neighbour_boards(system: BoardSystem, board: int) -> list[int]:
     """Return the boards to which a board has links, each once.
 
-    The order is that of the first link to each. It numbers the bundles of the board: bundle k is
-    all links to the k-th board.
+    They are in the order of the first link that leads to each. Their order numbers the bundles of
+    the board: bundle k is all links to the k-th board of the result.
 
     Parameters
     ----------

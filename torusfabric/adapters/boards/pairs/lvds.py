@@ -35,7 +35,7 @@ CLOCK_PATTERN = 0b0101
 class LvdsLayer(PhysicalLayer):
     """Physical layer of differential pairs: data pairs and one clock pair to each neighbour.
 
-    As many pairs come from the neighbour.
+    An equal number of data pairs and a clock pair lead from the neighbour to the board.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class LvdsLayer(PhysicalLayer):
         self.units = BitEncoding(self._cycles)
 
     def sending_domain(self, bundle: int) -> str:
-        """Return the clock domain that sends on the pairs to all neighbours."""
+        """Return the clock domain that sends on the pairs to a neighbour, the same for all."""
         return SENDING_DOMAIN
 
     def add_common_hardware(self, m: Module, platform: Any) -> None:
@@ -100,8 +100,8 @@ class LvdsLayer(PhysicalLayer):
     def attach_bundle(self, m: Module, bundle: int, sent: Signal, platform: Any) -> Value:
         """Add the serializers, deserializers and pins of all pairs to one neighbour.
 
-        `sent` has four bits for each pair in one cycle of the sending domain. The result has the
-        four received bits of each pair.
+        `bundle` is the number of these pairs on the board. `sent` has four bits for each pair in
+        one cycle of the sending domain. The result has the four received bits of each pair.
         """
         port, count = (
             platform.request(self.resource, bundle, dir="-"),

@@ -36,15 +36,15 @@ def transceiver_files(
     - ``refclk``: reference clock;
     - ``tx_p``, ``tx_n``, ``rx_p``, ``rx_n``: pins;
     - ``sent``: two units of `ByteEncoding` to send in each cycle of ``tx_clk_out``;
-    - ``came``: two received units in each cycle of ``rx_clk_out``. The offset between sent and
-      received units may be odd.
+    - ``came``: two received units in each cycle of ``rx_clk_out``. Two units that were sent in one
+      cycle may arrive in two consecutive cycles.
 
     Parameters
     ----------
     name : str
         Name of the module.
     dual, channel : int
-        Location of the transceiver: the dual, and its channel 0 or 1.
+        Location of the transceiver: the number of a dual (a block of two), and its channel 0 or 1.
     mhz : float
         Frequency of the reference clock.
     mbits : float

@@ -145,9 +145,10 @@ class BitEncoding(WordEncoding):
 
 
 class ByteEncoding(WordEncoding):
-    """Encoding with units of a byte and a control flag, two a cycle.
+    """Encoding of a word on a pair of wires as bytes, each with a control flag.
 
-    The first unit of a word is a comma, a code of 8b10b that no data byte has.
+    A pair carries two such units in each cycle of the fast clock. The first unit of a word is a
+    comma, a code of 8b10b that no data byte has, so that the receiver finds where words start.
     """
 
     unit, gear, data = 9, 2, 8
@@ -194,7 +195,11 @@ class WordTimer(wiring.Component):
         super().__init__({"turned": In(1), "load": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
-        """Build a counter of fast cycles, which `turned` sets if it is off by more than a cycle."""
+        """Build a counter of fast cycles, whose phase follows the edges of `turned`.
+
+        An edge sets the counter only if it is off by more than a cycle, because the synchronizer in
+        front delays edges by two or three cycles.
+        """
         m = Module()
         last = self._cycles - 1
         before, count = Signal(), Signal(range(self._cycles))

@@ -1,7 +1,8 @@
 """Proof of a fabric with a host port: claims about the port, and whole runs through it.
 
-`host_claims` yields claims that hold for each access on its own. `host_port_runs` executes whole
-runs with symbolic words on the emitted netlist; see `torusfabric.proof.memory_runs`.
+`host_claims` yields claims about single reads and writes of the port, and about its wires.
+`host_port_runs` executes whole runs with symbolic words on the emitted netlist; see
+`torusfabric.proof.memory_runs`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ __all__ = ["HostPorts", "host_claims", "host_port_runs"]
 def host_claims(fabric: Fabric, text: GateText, ports: Sequence[HostPorts] = ()) -> Iterator[Claim]:
     """Yield the claims about the host port, and about the wires between the port and the nodes.
 
-    The claim about addresses is left out with loadable tables; `loading.claims` covers these.
+    With loadable tables there is no claim here about the translation of addresses, because loaded
+    tables decide it: `loading.claims` has claims about these.
 
     Parameters
     ----------

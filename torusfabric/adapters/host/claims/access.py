@@ -55,8 +55,8 @@ class HostAccess(NodeAccess):
     answer : int
         Cycles from the address of a read at a node until the node outputs the word.
     overlap : int
-        Write steps that are still to come when a run begins as early as possible: the words that
-        are then in the pipeline of the host port.
+        Number of words that are still in the pipeline of the host port, on their way to the
+        memories, when a run begins as early as possible after the last write.
     hold : int
         Cycles by which a write delays the begin of a run that is started right after it.
     """
@@ -113,9 +113,9 @@ class HostAccess(NodeAccess):
     def message_reads(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps, one for each cycle, that read the received words of some runs.
 
-        Each step has the memory and the address of a word. Nodes receive the address as
-        `read_address`, and also on those nets of the sequencer that pass it on between runs
-        (`_passing_nets`).
+        Each step has the memory and the address of a word. A step drives the address as
+        `read_address`, and also on the nets by which the sequencer sends addresses of the program
+        during a run: between runs these pass on the address of the host (`_passing_nets`).
         """
         memory, address = self.locate_beats(runs, partial(received_locations, self.program))
         memory = np.where(address >= 0, memory, -1)
@@ -207,7 +207,8 @@ class HostAccess(NodeAccess):
         The host port sends each write to all nodes, with a number `write_node` and one write enable
         for each set of nodes that share a register. A node must ignore a write with another
         `write_node`, and every write for which the enable of its own set is low. Writes of both
-        kinds are simulated from the state `begin`; a node that changes raises `Refuted`.
+        kinds are simulated from the state `begin`. If one changes a node, the exception `Refuted`
+        is raised.
         """
         nodes = len(self._ports.nodes)
         if nodes == 1:
@@ -231,11 +232,13 @@ class HostAccess(NodeAccess):
         )
 
     def _other_numbers(self, module: str, port: str, position: int | None) -> IntArray:
-        """Return bits of any number but the own number of each node, as an input of nodes.
+        """Return, for each node, the bits of an unknown number that is not the node's own.
 
-        The bit at `position` is the inverted bit of the own number, and all others are unknown.
-        With None all bits are unknown. `module` is a module of nodes; `port` is its input for the
-        number, such as `read_node`.
+        A proof drives them at an input that carries the number of the addressed node: so it covers
+        every access to another node. `module` is the name of a module of nodes, and `port` its
+        input, such as ``read_node``. The bit at `position` is the inverse of the bit of the node's
+        own number; all other bits are unknown. If `position` is None, all bits are unknown, for a
+        write whose write enable is low.
         """
         own = self.port_bits(module, port, self._ports.number[self.nodes[module]][:, None])
         others = np.full_like(own, UNKNOWN)
@@ -262,9 +265,10 @@ def _has_same_words(now: Snapshot, before: Snapshot) -> bool:
 
 
 def _require_at_rest(signal: str, holds: object, what: str) -> None:
-    """Raise `Refuted` unless `holds`, a condition on `signal` between runs, is true.
+    """Raise `Refuted`, the error of a false claim, unless `holds` is true.
 
-    `what` is the end of the message, which begins with "<signal> at rest must".
+    `holds` is a condition on `signal` between runs. `what` is the end of the message, which begins
+    with "<signal> at rest must".
     """
     if not holds:
         raise make_refutation("whole runs", signal, f"{signal} at rest must {what}")

@@ -1,7 +1,8 @@
 """Expected locations of the words of messages, with which the proof compares the host port.
 
 A location is a memory of a node and an address in it. The locations come from the address map of
-the program. The finders of the host port, which the proof is to check, are not used.
+the program, which gives the memory and the first address of each block. The hardware of the host
+port that computes locations (its *finders*) is not used, because the proof has to check it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ __all__ = ["send_memory_numbers", "received_locations", "sent_locations"]
 
 
 def sent_locations(program: Program, run: Run, form: int | None = None) -> Locations:
-    """Return memory and address of each word that nodes send, as the address map of a form says.
+    """Return memory and address of each word that nodes send, by the address map of a form.
 
-    Both are arrays of shape (nodes, words).
+    An address map gives the memory and the first address of each block at a node. The two results
+    are arrays of shape (nodes, words).
 
     Parameters
     ----------
@@ -41,7 +43,8 @@ def sent_locations(program: Program, run: Run, form: int | None = None) -> Locat
 def received_locations(program: Program, run: Run, form: int | None = None) -> Locations:
     """Return memory and address of each word that a host reads after a run, by the address map.
 
-    Both are arrays of shape (nodes, words).
+    The address map of a form gives the memory and the first address of each block at a node. The
+    two results are arrays of shape (nodes, words).
 
     In a broadcast from any root, received words are in the upper half of a memory. The root
     receives nothing; there the host reads the words that the root sent, at the same addresses of

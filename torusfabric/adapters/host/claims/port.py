@@ -1,4 +1,6 @@
-"""Claim that a host port translates every access as the address map says.
+"""Claim that a host port translates every access as the address map of the program says.
+
+The address map gives the memory and the first address of each block at a node.
 
 The proof has two steps. First, `_check_input_ages` shows that the port is a pipeline: all paths
 from an input to one output have the same number of registers, so consecutive accesses are
@@ -56,7 +58,10 @@ class _AccessVectors(NamedTuple):
 
 
 def check_host_port(fabric: Fabric, text: GateText, ports: Sequence[HostPorts]) -> int:
-    """Check that host ports translate each host address into the location in the address map.
+    """Check that host ports translate each host address into the right location at a node.
+
+    A location is a memory and an address in it. The right one follows from the address map of the
+    program, which gives the memory and the first address of each block.
 
     Parameters
     ----------
@@ -243,8 +248,8 @@ def _ignored_writes(
     """Yield test vectors of a host port in which all bits of a write enable must be low.
 
     The inputs are: no write, a write beyond the last word to send, a write in the cycle of a start,
-    and a write during a run. The write enable is that of the form with the number `form`. `chosen`
-    has the values of inputs that all these accesses share, by name.
+    and a write during a run. `form` is the number of the form whose write enable is tested.
+    `chosen` has the values of inputs that all these accesses share, by name.
     """
     nodes, every = np.arange(fabric.nodes), 2 * fabric.layout.recv_base
     none, words = NodeGroups(fabric.nodes).n_groups, fabric.form_layouts[form].send_words
@@ -271,8 +276,8 @@ def _make_vectors(
     where : tuple of (int, ndarray)
         The first address, and the values of `host_node` for all nodes.
     wanted : dict of str to ndarray, shapes that broadcast to (nodes, addresses)
-        Expected value of each output, by name. The number of addresses is that of the longest
-        array.
+        Expected value of each output, by name. The longest array decides how many addresses there
+        are.
     """
     base, nodes = where
     shape = len(nodes), max(values.shape[1] for values in wanted.values())
@@ -293,7 +298,8 @@ def _compare_outputs(
     """Compare the outputs that `function` computes for `inputs` with the expected `outputs`.
 
     `function` is the host port without registers, as gates. The arrays have one entry for each
-    access, by the name of the input or output. The first difference raises `Refuted`.
+    access, by the name of the input or output. The first difference raises `Refuted`, the error of
+    a false claim.
     """
     size = len(next(iter(inputs.values())))
     given = {

@@ -1,6 +1,6 @@
 """Wires between the host port and the nodes: found in the emitted Verilog, and expected.
 
-`torusfabric.proof.lemmas.wiring_claim` compares both.
+`torusfabric.proof.lemmas.wiring_claim` compares the found wires with the expected ones.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def control_tree_wires(fabric: Fabric, text: GateText) -> Wires:
 def read_tree_wires(fabric: Fabric, text: GateText) -> Wires:
     """Yield, for each bit of `read_data` of each node, the bit of `host_rdata` to which it leads.
 
-    Between both is the read tree. Each of its levels has to be an OR of its inputs and a register,
-    so that the bit passes while all other nodes output 0. The result is a tuple (instance, pin,
-    reached bits, expected bits). `text` is the emitted Verilog, read as gates.
+    The bit leads through the read tree. Each level of the tree has to be an OR of its inputs and a
+    register, so that the bit passes while all other nodes output 0. The result is a tuple
+    (instance, pin, reached bits, expected bits). `text` is the emitted Verilog, read as gates.
     """
     arrives: dict[Bit, tuple[Bit, ...]] = {}
     for instance in fabric.netlist.instances_with_role(Role.READ_TREE):

@@ -1,8 +1,8 @@
 """`HostPortDriver`, which drives a simulated host port: it writes, starts a run, and reads.
 
 A method that moves words is a generator of `EdgeRequest`: inputs for a number of clock edges, and
-the outputs to record. A simulator, here called *engine*, runs the edges, and sends the recorded
-outputs back. So one driver serves all engines. A *sample* of the words of a run passes through the
+the outputs to record. A simulator runs the edges, and sends the recorded outputs back. So one
+driver serves all simulators. A *sample* of the words of a run passes through the
 port; the others are written and read directly in the simulated memories (`RunWords`).
 """
 
@@ -132,7 +132,7 @@ class HostPortDriver:
         cycles : int
             The output `cycles` of the fabric.
         edges : int
-            Clock edges from start to done, as the engine counts them.
+            Clock edges from start to done, as the simulator counts them.
         seconds : float
             Wall-clock seconds of these edges.
         """
@@ -171,11 +171,12 @@ class HostPortDriver:
         return passed.shown["host_rdata"][late:]
 
     def _make_progress_callback(self, most: int) -> Callable[[int], object] | None:
-        """Return a function for a request of clock edges, by which a simulator reports progress.
+        """Return a function that reports the progress of a request, or None if nobody listens.
 
-        The function takes the number of edges so far. Each of the first `most` edges moves one
-        word, which it adds to the reported words; at the edges after them the driver only waits.
-        None without a progress function.
+        A *request* is some clock edges with given inputs; a simulator calls the function with the
+        number of edges that it has executed. Each of the first `most` edges moves one word, and the
+        function adds these words to the count of words that it reports. At all later edges of the
+        request the driver only waits.
         """
         if not self._progress:
             return None
@@ -212,7 +213,7 @@ def execute_runs(
     jobs : sequence of Job
         Mode, length, root and operator of each run.
     cells : MemoryCells or None
-        Direct access to the memories of the simulated nodes, if the engine has it.
+        Direct access to the memories of the simulated nodes, if the simulator has it.
     through_port : bool
         True if all words pass through the host port, even with `cells`.
     progress : Progress or None

@@ -1,12 +1,13 @@
 """`RunWords`: the division of the words of a run between the host port and direct memory access.
 
-`HostPortDriver` uses this module. All words of a run are written and read. Where the engine gives
+`HostPortDriver` uses this module. All words of a run are written and read. If the simulator gives
 direct access to memories (`MemoryCells`), only these words pass through the host port:
 
 - a random sample and the corners of the messages, so that the port is tested as well;
-- words in memories that the engine cannot access.
+- words in memories to which there is no direct access.
 
-All other words are put into, and taken from, the locations that the address map gives.
+All other words are put into, and taken from, the locations that the address map of the program
+gives: the memory and first address of each block.
 """
 
 from collections.abc import Iterator
@@ -103,8 +104,8 @@ class RunWords:
     def write_direct(self, cells: MemoryCells | None) -> PortAccesses:
         """Put most words of the messages into memories; return the accesses that write all others.
 
-        The others are a random sample, and words in memories that the engine cannot access. The
-        caller has to write them through the host port.
+        The others are a random sample, and words in memories to which the simulator gives no direct
+        access. The caller has to write them through the host port.
 
         `cells` accesses the memories directly; without it (None) the returned accesses write all
         words.
@@ -236,7 +237,7 @@ class RunWords:
     ) -> Iterator[tuple[slice, _Flags, _Flags, tuple[IntArray, IntArray, IntArray]]]:
         """Yield the locations of all words to send, or of all received words, some nodes at a time.
 
-        `cells` says which memories exist, and to which of them the engine has direct access.
+        `cells` says which memories exist, and to which of them the simulator has direct access.
         `received` is True for received words.
 
         Yields
@@ -246,7 +247,7 @@ class RunWords:
         there : ndarray of bool, shape (nodes, words)
             True for words that are in a memory.
         reached : ndarray of bool, shape (nodes, words)
-            True for words that are in a memory to which the engine has direct access.
+            True for words that are in a memory to which the simulator has direct access.
         locations : tuple of (ndarray, ndarray, ndarray)
             Node, memory and address of the words in `reached`.
         """

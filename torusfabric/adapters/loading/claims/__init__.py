@@ -52,8 +52,8 @@ def check_provable(fabric: Fabric) -> None:
 def with_constant_tables(fabric: Fabric) -> Fabric:
     """Return a copy of a fabric whose tables are constants, with the contents of its image.
 
-    The record of the loader, that this image is loaded, is constant, too. All other modules are
-    those of the fabric.
+    The outputs by which the loader reports the loaded image are constant, too: they report this
+    image. All other modules are those of the fabric.
     """
     found = copy(fabric)
     found.netlist = constant_table_netlist(fabric.netlist)
@@ -63,7 +63,8 @@ def with_constant_tables(fabric: Fabric) -> Fabric:
 def constant_table_netlist(netlist: Netlist) -> Netlist:
     """Return a copy of a netlist whose loaded tables are constants, as if nothing could be loaded.
 
-    The record of the loader, which says which image is loaded, is constant, too.
+    The constants are the contents of the tables at power-up. The outputs by which the loader
+    reports the loaded image are constant, too.
     """
     modules = {
         name: partial(cast("Any", make), written=False)
@@ -77,8 +78,8 @@ def constant_table_netlist(netlist: Netlist) -> Netlist:
 def claims(written: Fabric, proved: Design, text: GateText) -> Iterator[Claim]:
     """Yield three claims: about the emitted Verilog, the loader's wires, and the image's words.
 
-    A claim is a statement that is proved. Together they lead from a proof of a copy with constant
-    tables to the fabric itself.
+    A claim is a statement that is proved. Runs are proved of a copy of the fabric in which the
+    tables are constants. The three claims say why this proof holds for the fabric, too.
 
     Parameters
     ----------
@@ -105,10 +106,10 @@ def loading_claim(written: Fabric, text: GateText) -> Claim:
 
 
 def harnesses(written: Fabric) -> Iterator[Harness]:
-    """Yield the proofs, by a solver, that the loader of images and the tables work as they should.
+    """Yield the harnesses with which a solver proves the loader of images and the tables.
 
-    Each is a harness: Verilog around one module, with the claims about it. `written` is the fabric
-    with its tables in RAMs.
+    A harness is Verilog around one module, with the statements to prove about this module.
+    `written` is the fabric with its tables in RAMs.
     """
     from ....verilog import emit  # here, since simulations need no Verilog
 
@@ -120,7 +121,8 @@ def equal_texts_claim(
 ) -> Claim:
     """Return the claim that two designs are equal except for tables and the loader.
 
-    So proofs about the design with constant tables hold for the other modules of the fabric, too.
+    The other modules were proved in the design with constant tables; by this claim they are the
+    same in the fabric.
 
     Parameters
     ----------

@@ -44,12 +44,12 @@ class LoadedStreamAccess(StreamAccess):
         return found
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from the sequencer's signal ``ends`` to the end of each run.
+        """Return the number of cycles from the signal ``ends`` to the last cycle of each run.
 
-        With fixed tables ``ends`` can come earlier. In a loaded fabric the sequencer recognises the
-        last slot (the last cycle in which it presents a row and a flit) only in that slot. So the
-        result is at most the number of cycles from the last slot to the end. `runs` are executed at
-        the same time.
+        By ``ends`` the sequencer announces the end of a run. In a loaded fabric it recognises the
+        last slot (the last cycle in which it presents a row and a flit) only in this cycle; with
+        fixed tables it can announce the end earlier. So the result is at most the number of cycles
+        from the last slot to the end. `runs` are executed at the same time.
         """
         forms = self.program.forms
         drains = [forms[run.form_number(self.program)].timing.drain_cycles for run in runs]

@@ -90,7 +90,7 @@ def _table_harness(design: Design, name: str, table: LoadedTable) -> Harness:
     """Return the proof that a module with tables keeps each bit until the loader writes it.
 
     The result is a harness: Verilog around the module, with the claims about it. `design` is the
-    emitted Verilog; `name` is that of the module, and `table` its hardware.
+    emitted Verilog, `name` the name of the module, and `table` its hardware.
     """
     model = HarnessBuilder(design, name, resets=False)
     for number, (rows, bits) in enumerate(() if table.whole else table.tables):
@@ -149,9 +149,9 @@ def _successive_bits(places: Sequence[tuple[str, int]]) -> Iterator[tuple[int, i
 def _loader_harness(design: Design, name: str, loader: ImageLoader, digest: int) -> Harness:
     """Return the proof that the loader takes the words of an image as the format says.
 
-    The result is a harness: Verilog around the loader, with a model of the format and the claims
-    that both agree. `design` is the emitted Verilog, `name` is that of the loader, and `digest`
-    that of the fabric.
+    The result is a harness: Verilog around the loader, with a model of the format, and the claims
+    that loader and model agree. `design` is the emitted Verilog, `name` is the name of the loader,
+    and `digest` the digest of the fabric.
     """
     model = HarnessBuilder(design, name)
     _add_reader(model, digest)
@@ -216,9 +216,9 @@ def _claim_block_outputs(model: HarnessBuilder, blocks: IntArray) -> None:
 def _add_reader(model: HarnessBuilder, digest: int) -> None:
     """Add to a harness the *reader*, a model of a loader that follows the format of images.
 
-    Its register ``waits_for`` is the part of the image to which the next word belongs. Its other
-    registers are the fields that it has read, and the CRC. `model` is the harness, and `digest`
-    that of the fabric, which an image must have.
+    The register ``waits_for`` of the reader is the part of the image to which the next word
+    belongs. Its other registers are the CRC and the fields of the image so far. `model` is the
+    harness. `digest` is the digest of the fabric, which an image must contain.
     """
     count = model.port_width("fills") // PIECE_BITS
     fills = (
@@ -276,9 +276,9 @@ def _add_reader(model: HarnessBuilder, digest: int) -> None:
 def _crc_masks() -> list[int]:
     """Return a mask for each bit of the CRC.
 
-    After one more word, bit k of the CRC is the parity of ``(old CRC xor word) & mask[k]``. The
-    CRC is linear in both, so `zlib` gives the effect of each single bit. Why not the masks of the
-    hardware: the claim must not rely on them.
+    After one more word, bit k of the CRC is the parity of ``(old CRC xor word) & mask[k]``. The CRC
+    is linear in the old CRC and in the word, so `zlib` gives the effect of each single bit. Why not
+    the masks of the hardware: the claim must not rely on them.
     """
     columns = [zlib.crc32((1 << k).to_bytes(CRC_BITS // 8, "little"), INITIAL_CRC) ^ INITIAL_CRC
                for k in range(CRC_BITS)]  # fmt: skip
@@ -334,11 +334,12 @@ def _written_rows(words: Sequence[int], nodes: int) -> dict[tuple[int, int, int]
 
 
 def loading_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield the wires that the claim about loading compares: those of the loader and of all tables.
+    """Yield the wires of the loader and of all tables, as found and as expected.
 
-    They include the owner numbers of tables, and the bus from the loader to each table. The bus
-    reaches the tables of nodes through a register for each group of nodes, and other tables
-    directly. `text` is the Verilog of the fabric with constant tables, read as gates.
+    Among them are the bus from the loader to each table, and the number (*owner*) by which each
+    table is addressed on the bus. The bus reaches the tables of nodes through a register for each
+    group of nodes, and other tables directly. `text` is the Verilog of the fabric with constant
+    tables, read as gates.
     """
     layout, nodes, staged = fabric.tables.layout, fabric.nodes, control_tree_inputs(fabric, text)
     every = layout.room.nodes

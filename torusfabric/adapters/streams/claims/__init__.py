@@ -43,10 +43,9 @@ __all__ = ["tree_and_crossing_harnesses", "stream_claims", "stream_harnesses"]
 def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the proof harnesses of the modules around the core of a fabric with streams.
 
-    A harness is Verilog around one module, with claims about it: loader, unloader, control,
-    commands, readiness tree and clock crossings.
-
-    `design` is the emitted Verilog.
+    A harness is Verilog around one module, with the statements to prove about it. The modules are
+    loader, unloader, the control of runs, `Commands`, the modules of the tree that combines the
+    states of all nodes, and the queues between clocks. `design` is the emitted Verilog.
 
     Examples
     --------
@@ -73,7 +72,8 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 def tree_and_crossing_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the proof harnesses of the readiness tree and of the queues between clocks.
 
-    `design` is the emitted Verilog.
+    A harness is Verilog around one module, with the statements to prove about it. The readiness
+    tree combines the states of all nodes. `design` is the emitted Verilog.
     """
     for name in fabric.netlist.modules:
         if name.startswith("readiness"):

@@ -5,7 +5,7 @@ follows one arbitrary command, from its last word to the last word of its status
 the earlier commands whose statuses have not been sent. This number and the numbers of commands in
 each state determine the state of the followed command::
 
-    taken        received, neither put nor refused
+    taken        received, neither *put* (stored until its run begins) nor refused
     waiting      put; its run has not begun
     running      its run is under way
     shown        its status is in the queue of statuses
@@ -30,7 +30,10 @@ __all__ = ["commands_harness"]
 
 
 def commands_harness(design: Design, shape: CommandShape) -> Harness:
-    """Return the proof harness of `Commands`: the emitted module, a model of it, and claims.
+    """Return the proof harness of `Commands`, the module that takes a command for each run.
+
+    A harness is Verilog around the module, with a model of its behaviour and the statements to
+    prove.
 
     Parameters
     ----------
@@ -172,8 +175,9 @@ def _followed_form(shape: CommandShape) -> str:
 def _model_signal(name: str) -> str:
     """Return the name of the signal of the proof harness for one word of the followed command.
 
-    `name` is that of the word. For ``mode`` the signal is ``its_form``, because `Commands` stores
-    the form in place of the mode; for ``tag`` it is ``its_tag``.
+    The followed command is the one that the solver has chosen, and `name` is the name of a word of
+    it. For ``tag`` the signal is ``its_tag``; for ``mode`` it is ``its_form``, because `Commands`
+    stores the form in place of the mode.
     """
     return "its_form" if name == "mode" else f"its_{name}"
 
@@ -300,8 +304,8 @@ def _claim_statuses(model: HarnessBuilder) -> None:
 def _claim_stable_choices(model: HarnessBuilder, shape: CommandShape) -> None:
     """Claim that `Commands` keeps form and root of a run at its outputs while nodes use them.
 
-    Nodes use them while they load the message of the run and while they unload its received words.
-    `model` is the proof harness, and `shape` has the parameters of `Commands`.
+    Nodes use form and root while they load the message of the run, and while they unload its
+    received words. `model` is the proof harness, and `shape` has the parameters of `Commands`.
     """
     bits = {"mode": shape.facts.form_bits, "root": shape.facts.root_bits}
     sections = shape.facts.sections

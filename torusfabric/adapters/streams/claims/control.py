@@ -25,7 +25,10 @@ __all__ = ["control_harness"]
 
 
 def control_harness(design: Design, program: Program | None, *, levels: int) -> Harness:
-    """Return the proof harness of `StreamControl`: the module that starts runs, and claims.
+    """Return the proof harness of `StreamControl`, the module that starts runs.
+
+    A harness is Verilog around the module, with the statements to prove about it. Here it also
+    stands for the nodes and the core.
 
     Parameters
     ----------
@@ -78,7 +81,8 @@ def _add_core(model: HarnessBuilder) -> None:
 def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
     """Claim that the control begins a run if, and only if, all nodes are ready, and ends it once.
 
-    A run whose messages have a fault must be dropped. After the begin of a run, the control has to
+    The control is the module that starts runs. If messages have a fault, it must drop their run:
+    report begin and end without starting the core. After the begin of a run, the control has to
     wait `round_trip` cycles, until it knows again which nodes are ready. `model` is the proof
     harness to which the claims are added.
     """
@@ -129,10 +133,10 @@ def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
 def _claim_blocks(model: HarnessBuilder, program: Program) -> None:
     """Claim that the output `last_flit` of the control is the number of the last flit of a block.
 
-    The flits of a packet belong to its blocks in turn, in units of `unit` flits. The number `last`
-    is that of the last flit of the packet, and `chunks` the number of its blocks. So the last flit
-    b of the longest block satisfies ``(b + 1 - unit) * chunks <= last < (b + 1) * chunks``. `model`
-    is the proof harness to which the claim is added.
+    The control is the module that starts runs. The flits of a packet belong to its blocks in turn,
+    in units of `unit` flits. If `last` is the number of the last flit of the packet, and `chunks`
+    the number of its blocks, the last flit b of the longest block satisfies ``(b + 1 - unit) *
+    chunks <= last < (b + 1) * chunks``. `model` is the proof harness to which the claim is added.
     """
     form, last, sampled = "0", "last", "start"
     if len(program.forms) > 1:

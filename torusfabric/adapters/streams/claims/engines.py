@@ -36,7 +36,8 @@ def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> No
     model : HarnessBuilder
         Harness to which registers and assumptions are added.
     sections : Sections
-        Division of the memories. It decides the width of the numbers.
+        Division of each memory into equal parts, which runs use in turn. It decides the width of
+        the run numbers.
     begins_if : str
         A condition that is assumed true in each cycle in which a run begins, in Verilog.
     """
@@ -90,8 +91,8 @@ def section_of(number: str, sections: Sections) -> str:
 def section_fact(model: HarnessBuilder, name: str, section: str, bits: int) -> str:
     """Return a Verilog expression for a fact of a run, such as its form: one field of an input.
 
-    `name` is that of the input, which has several fields of `bits` bits. `section` is an expression
-    for the number of the field: the section of the run or, at a loader, the lowest bit of the
+    The input with the name `name` has several fields of `bits` bits. `section` is an expression for
+    the number of the field: the memory section of the run or, at a loader, the lowest bit of the
     message number. The result is 0 if the module has no such input. `model` is the proof harness of
     the module.
     """
@@ -135,9 +136,10 @@ def add_word_position(
     The wire ``word_block`` is the number of the block, and ``word_within`` the distance of the word
     from the first address of the block.
 
-    If the proved module has counters for both, the wires are these counters. A claim then says that
-    their values satisfy an equation with the number of the word in its packet. The equation has one
-    solution, so the counters are right. Nothing is claimed beyond the longest packet of a form.
+    If the proved module has counters with these two numbers, the wires are the counters. A claim
+    then says that the counters satisfy an equation with the number of the word in its packet. The
+    equation has one solution, so the counters are right. Nothing is claimed beyond the longest
+    packet of a form.
 
     Parameters
     ----------
@@ -198,10 +200,9 @@ def full_flit_keeps(shape: EngineShape) -> list[str]:
 def row_expression(table: PacketTable, packet: str, form: str) -> str:
     """Return a Verilog expression for the address of a row of the packet table.
 
-    The row is that of a packet's block whose number is on the wire ``word_block``.
-
-    `table` is the packet table. `packet` and `form` are expressions for the number of the packet
-    and its form.
+    The packet table `table` has a row for each block of a packet. Here the number of the block is
+    on the wire ``word_block``. `packet` and `form` are expressions for the number of the packet and
+    its form.
     """
     bits, texts = max(table.address_bits, 1), []
     for start, packets, blocks in zip(
@@ -220,8 +221,8 @@ def field_expression(table: PacketTable, name: str, address: str, row: str, form
     Each bit is a constant, a bit of the row's address (`address`), or a bit of the ROM output
     (`row`).
 
-    `table` is the packet table, and `name` that of the field. `form` is an expression for the form
-    of the packet.
+    `table` is the packet table, which has a row for each block of a packet; `name` is the name of
+    the field. `form` is an expression for the form of the packet.
     """
     texts = {"constant": "1'b{}", "address": address + "[{}]", "rom": row + "[{}]"}
     bits = [

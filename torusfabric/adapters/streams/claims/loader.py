@@ -34,7 +34,10 @@ __all__ = ["loader_harness"]
 
 
 def loader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the proof harness of a loader: the emitted module, a model of it, and claims.
+    """Return the proof harness of a loader, which writes packets from the user into memories.
+
+    A harness is Verilog around the module, with a model of its behaviour and the statements to
+    prove.
 
     Parameters
     ----------
@@ -61,9 +64,9 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
 def _add_message(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add signals to the proof harness for the message being loaded: its number, form, and root.
 
-    The claims say that the loader numbers messages equally, and accepts words only while the memory
-    has room and a command allows it. `model` is the harness, and `shape` has the parameters of all
-    loaders.
+    The claims say that the loader gives the message the same number, and accepts words only while
+    the memory has room and a command allows it. `model` is the harness, and `shape` has the
+    parameters of all loaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     bits = sections.message_number_bits
@@ -240,11 +243,12 @@ def _add_queue(model: HarnessBuilder, shape: EngineShape) -> None:
 
 
 def _equals_model(register: str, known: str, shape: EngineShape) -> str:
-    """Return a Verilog expression: true if the loader has the right facts of a waiting message.
+    """Return a Verilog expression: true if loader and model agree about a waiting message.
 
-    `register` is the register of the loader with length and faults of the message, `known` that of
-    the proof harness. The length of a message with a wrong length does not matter. `shape` has the
-    width of the length.
+    They must agree in the faults and the length of the message, except that the length of a message
+    with a wrong length does not matter. The loader has these facts in the register `register`, the
+    model (a part of the proof harness) in the register `known`. `shape` has the width of the
+    length.
     """
     same = f"{register}[2:0] == {known}[2:0]"
     if shape.length_bits:
@@ -255,9 +259,9 @@ def _equals_model(register: str, known: str, shape: EngineShape) -> str:
 def _claim_writes(model: HarnessBuilder, shape: EngineShape) -> None:
     """Claim that the loader writes each accepted word, and nothing else, one cycle later.
 
-    Further claims say that the memory and the address are those of the packet table, and that no
-    run uses this section of the memory. `model` is the proof harness, and `shape` has the
-    parameters of all loaders.
+    Further claims say that the memory and the address are those of the packet table, which has the
+    location of each block, and that no run uses this section (part) of the memory. `model` is the
+    proof harness, and `shape` has the parameters of all loaders.
     """
     sections, table = shape.facts.sections, shape.packet_table
     model.add_wire("counts_word", "accepted && !beyond")

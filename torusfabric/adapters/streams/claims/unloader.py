@@ -45,7 +45,10 @@ __all__ = ["unloader_harness"]
 
 
 def unloader_harness(design: Design, shape: EngineShape) -> Harness:
-    """Return the proof harness of an unloader: the emitted module, the model and the claims.
+    """Return the proof harness of an unloader, which sends received words to the user.
+
+    A harness is Verilog around the module, with a model of its behaviour and the statements to
+    prove.
 
     Parameters
     ----------
@@ -88,8 +91,9 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
 def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
     """Return two Verilog expressions for each pipeline stage of an unloader, last stage first.
 
-    The first is true if the stage holds a word. The second has the tags of the word, `tlast` and
-    `tid`, and a bit for each valid flit. `shape` has the parameters of all unloaders.
+    The first expression is true if the stage holds a word. The second has the tags of this word
+    (`tlast` and `tid`), and a bit for each flit, high if the flit is valid. `shape` has the
+    parameters of all unloaders.
     """
     size = shape.keep_bits // shape.beat
     full = "".join(f"tkeep[{k * size}], " for k in reversed(range(1, shape.beat)))
@@ -101,10 +105,11 @@ def _pipeline_stages(shape: EngineShape) -> list[tuple[str, str]]:
 def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add signals to the proof harness that describe the run being unloaded, such as its form.
 
-    They are its form, its root, the length of its packets, and high if it was dropped. A claim says
-    that the register ``brought`` of the unloader has a bit for each section of the memories: high
-    if the last run there has words for this node. The proof assumes that each section has a valid
-    form; a claim about `Commands` proves this. `shape` has the parameters of all unloaders.
+    The signals are its form, its root, the length of its packets, and a bit that is high if the run
+    was dropped. A claim says that the register ``brought`` of the unloader has a bit for each
+    section of the memories: high if the last run in the section has words for this node. The proof
+    assumes that the form of each section is valid; a claim about `Commands` proves this. `shape`
+    has the parameters of all unloaders.
     """
     facts, sections = shape.facts, shape.facts.sections
     widths = {"run_empty": 1, "unload_mode": facts.form_bits, "unload_root": facts.root_bits,
@@ -238,10 +243,10 @@ def _packet_origin(shape: EngineShape) -> str:
 def _add_location(model: HarnessBuilder, shape: EngineShape) -> None:
     """Add registers to the proof harness: the expected memory and address of each word read.
 
-    The claims say that the unloader reads there. The packet table gives the location in the row of
-    the word's block, which is read one cycle after the ROM has its address. For this cycle the
-    harness keeps the number of the row, the form, and the number of the word in its packet. `shape`
-    has the parameters of all unloaders.
+    The claims say that the unloader reads at this memory and address. The location is in the packet
+    table, in the row of the word's block; the ROM with the table shows the row one cycle after its
+    address. For this cycle, the harness keeps the number of the row, the form, and the number of
+    the word in its packet. `shape` has the parameters of all unloaders.
     """
     table, bits = shape.packet_table, shape.facts.sections.message_number_bits
     packet = (

@@ -60,10 +60,11 @@ WRITE_ENABLES, KEEP = ("write_enable", "own_enable"), "tkeep"
 
 
 class StreamAccess(NodeAccess):
-    """The reads and writes of node memories by loaders and unloaders, in the proof of whole runs.
+    """The reads and writes of node memories, as the proof of whole runs makes them.
 
-    A loader writes the message of a node into memories, an unloader reads the received words. The
-    proof leaves out both, and drives their outputs.
+    In the fabric, the loader of a node writes its message into memories, and the unloader of a node
+    reads the received words. The proof of whole runs does not simulate loaders and unloaders: it
+    drives the signals that these would drive.
 
     Attributes
     ----------
@@ -72,7 +73,8 @@ class StreamAccess(NodeAccess):
     number : int
         Number of the run that is executed.
     lead : int
-        Cycles from the output `ends` of the core to the last cycle of a run.
+        The core announces the end of a run by its output `ends`, `lead` cycles before the last
+        cycle of the run.
     """
 
     port, refuses, follows = "tdata", False, 1
@@ -99,12 +101,12 @@ class StreamAccess(NodeAccess):
         self._nets |= sequencer.outputs
 
     def top_net(self, name: str) -> str:
-        """Return the net that is connected to the input or output `name` of the sequencer."""
+        """Return the name of the net at the input or output `name` of the sequencer."""
         return self._nets.get(name, name)
 
     @property
     def nodes_by_module(self) -> dict[str, list[int]]:
-        """For each module that drives `tdata` of a stream, by name: the nodes with an instance."""
+        """Dict from the name of each module that drives `tdata` of streams to its nodes."""
         return self._outlets
 
     def idle_access_nets(self) -> dict[str, IntArray]:
@@ -115,8 +117,9 @@ class StreamAccess(NodeAccess):
     def sampled_choices(self, runs: Sequence[Run]) -> dict[str, IntArray]:
         """Return the inputs of the core that are sampled with the start of each run, by name.
 
-        Examples are form, root and section. `runs` are executed at the same time; each value is an
-        array with one number for each.
+        Examples are the form, the root, and the section (the part of each memory that the run
+        uses). `runs` are executed at the same time; each value is an array with a number for each
+        run.
         """
         forms = [run.form_number(self.program) for run in runs]
         section = self.number % self.loader.facts.sections.n_sections
@@ -130,17 +133,18 @@ class StreamAccess(NodeAccess):
         return found if several else found | self.last_flits(runs)
 
     def entry_numbers(self, forms: list[int]) -> IntArray:
-        """Return the number by which the core identifies the form of each run: here the same.
+        """Return the numbers by which the core selects the forms of runs: `forms` itself.
 
-        `forms` has the number of the form of each run. A subclass for loadable tables has other
-        numbers.
+        `forms` has, for each run, the number of its form in the program. A fabric with loaded
+        tables has other numbers; a subclass returns them.
         """
         return np.array(forms)
 
     def lead_cycles(self, runs: Sequence[Run]) -> IntArray:
-        """Return the cycles from the output `ends` of the core to the last cycle of each run.
+        """Return the number of cycles between the signal `ends` and the last cycle of each run.
 
-        `runs` are executed at the same time; the result has one number for each.
+        By its output `ends`, the core announces the end of a run. `runs` are executed at the same
+        time; the result has one number for each.
         """
         return np.full(len(runs), self.lead)
 
@@ -158,9 +162,10 @@ class StreamAccess(NodeAccess):
         return found
 
     def last_flits(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the number, from 0, of the last flit of a block in each of `runs`.
+        """Return a dict with the number, from 0, of the last flit of a block in each of `runs`.
 
-        The key is ``last``, the name of the core's input; the value has a number for each run.
+        The only key is ``last``, the name of an input of the core; its value is an array with a
+        number for each run.
         """
         forms = [self.program.forms[run.form_number(self.program)] for run in runs]
         last = [0 if form.loop.padded else form.block_of(run.length) - 1
@@ -170,8 +175,8 @@ class StreamAccess(NodeAccess):
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps, one for each cycle, in which loaders write the messages of runs.
 
-        A step has the outputs of loaders for one word of each node: memory and address, and for
-        words that the node sends to itself, the location in a memory beside the core. `runs` are
+        A step has the outputs of loaders for one word of each node: memory and address. A word that
+        a node sends to itself also has its location in a memory beside the core. `runs` are
         executed at the same time.
         """
         bank, address = self.locate_beats(runs, self._sent_locations, ends_at_once=True)
@@ -193,11 +198,11 @@ class StreamAccess(NodeAccess):
         )
 
     def at_all_nodes(self, **numbers: int) -> dict[str, IntArray]:
-        """Return inputs of nodes with the numbers of runs, equal at all nodes, by name.
+        """Return node inputs that hold a run number: for each name, an array with one entry a node.
 
-        `numbers` has a run number for each input. The value is the run number modulo twice the
-        number of sections, as the hardware counts; a section is a part of each memory, used by runs
-        in turn.
+        `numbers` has a run number for each input. All nodes get this number modulo twice the number
+        of sections, as the hardware counts runs. A section is one of several equal parts of each
+        memory, which runs use in turn.
         """
         wrap, nodes = 2 * self.loader.facts.sections.n_sections, self.program.topology.nodes
         return {port: np.full(nodes, number % wrap) for port, number in numbers.items()}
@@ -236,8 +241,8 @@ class StreamAccess(NodeAccess):
     def _flits_per_beat(self, words: int, length: int) -> IntArray:
         """Return the number of flits in each beat, shape (1, beats).
 
-        The last beat of a packet may be shorter. `words` is the number of flits of all packets, and
-        `length` that of one packet, as in `_beat_indices`.
+        The last beat of a packet may be shorter. `words` is the number of flits of all packets
+        together, and `length` the number of flits of one packet.
         """
         return (group_by_beats(np.arange(words)[None], length, self.beat) >= 0).sum(axis=-1)
 
@@ -307,10 +312,10 @@ class StreamAccess(NodeAccess):
         return super().endpoint_inputs(steps, step)
 
     def port_bits(self, module: str, port: str, values: IntArray) -> IntArray:
-        """Return numbers, `values`, as bits of an input of nodes.
+        """Return the numbers `values` as bits for the input `port` of a module of nodes.
 
-        For `tkeep` the number counts valid flits, and the result has a bit for each byte. `module`
-        is the name of a module of nodes, and `port` that of its input.
+        A number for the port `tkeep` is the count of valid flits of a word; its result has a bit
+        for each byte of the word, high if the byte is valid. `module` is the name of the module.
         """
         if port != KEEP:
             return super().port_bits(module, port, values)
@@ -365,8 +370,8 @@ class StreamRuns(MemoryRuns):
         rest : Snapshot
             The idle state from which they start.
         variant : int
-            The run number, which decides the section of the memories. The value after the last run
-            number is for runs that follow without a pause.
+            The run number, which decides the section (part of each memory) that the runs use. The
+            value after the last run number is for runs that follow without a pause.
         compares : bool
             True to read and compare the received words.
         """
@@ -397,22 +402,20 @@ class StreamRuns(MemoryRuns):
         return cover_runs(left, len(runs))
 
     def _late_inputs(self, runs: Sequence[Run]) -> dict[str, IntArray]:
-        """Return the input with the number of the last flit of a block, if it follows the start.
+        """Return the core input that is driven one cycle after the start, or an empty dict.
 
-        With several forms, the number is driven one cycle after the start, because it depends on
-        the form.
-
-        Otherwise the number is sampled with the start, and the result is empty. `runs` are executed
-        at the same time.
+        The input is the number of the last flit of a block. With several forms it depends on the
+        form, so it follows the start by one cycle. With a single form it comes with the start, and
+        the result is empty. `runs` are executed at the same time.
         """
         late = self.access.always_last or len(self.program.forms) > 1
         return self.starts.input_bits(self.access.last_flits(runs) if late else {})
 
     def _prove_back_to_back(self, runs: Sequence[Run], rest: Snapshot) -> Snapshot:
-        """Execute all pairs of a first run and a run that begins in the last cycle of the first.
+        """Execute pairs of runs, of which the second begins in the last cycle of the first.
 
-        The first runs have each mode and length, but only root 0 and operator 0. `rest` is the
-        state between runs.
+        Each of `runs` is the second run of some pairs. Of `runs`, those with root 0 and operator 0
+        are first runs; they include each mode and length. `rest` is the idle state between runs.
         """
         firsts = [run for run in runs if not run.root and not run.operation] or runs[:1]
         size = max(1, MOST_NODE_RUNS // (self.program.topology.nodes * len(runs)))
@@ -477,11 +480,11 @@ class StreamRuns(MemoryRuns):
         return cover_runs(left, len(runs))
 
     def _load_steps(self, number: int, **others: int) -> AccessSteps:
-        """Return an access in which loaders may write any words into the section of a message.
+        """Return an access in which loaders may write any words of message number `number`.
 
-        The section is the part of each memory for the message with this number. If `number` is that
-        of the run under proof, loaders write nothing. `others` are further inputs of nodes, with
-        run numbers.
+        They write into the section of this message: the part of each memory that is reserved for
+        it. If `number` is the number of the run under proof, they write nothing. `others` are
+        further inputs of nodes: name of the input -> run number.
         """
         enable = 0 if number == self.access.number else UNKNOWN
         always = self.access.at_all_nodes(write_section=number, **others)
@@ -490,10 +493,8 @@ class StreamRuns(MemoryRuns):
     def _check_end_signals(self, runs: Sequence[Run], cycles: IntArray, cycle: int) -> None:
         """Check the outputs by which the core announces the end of a run, in one cycle of runs.
 
-        They are `ends`, some cycles before the last; `ending`, one cycle before; and `idle`, from
-        the last cycle on.
-
-        `cycles` has the number of cycles of each run.
+        `ends` must be high some cycles before the last cycle, `ending` one cycle before it, and
+        `idle` from the last cycle on. `cycles` has the number of cycles of each of `runs`.
         """
         if cycle < 0:
             return
@@ -509,8 +510,8 @@ class StreamRuns(MemoryRuns):
     def _with_unknown_registers(self, now: Snapshot, number: int) -> Snapshot:
         """Return a state with the memory contents of `now`, and unknown registers.
 
-        Only the registers with the section number are known: nodes use the part of the memories for
-        run `number`.
+        Only the registers with the section number are known: by them, nodes use the section (part
+        of each memory) of run `number`.
         """
         machine, access = self.machine, self.access
         known = machine.unknown_state()
@@ -524,11 +525,10 @@ class StreamRuns(MemoryRuns):
     def _disturb_state(self, now: Snapshot, runs: Iterable[int], loads: Iterable[int]) -> None:
         """Write unknown values to all memory words that other runs, or loaded messages, may change.
 
-        A run, and a loaded message, may change its own section of each memory. One cycle is
-        simulated for each pair of a run and a message. All registers except the section number are
-        unknown in this cycle, so it covers any number of cycles. `now` is the state, whose memories
-        are changed in place. `runs` and `loads` are the numbers of the runs and of the loaded
-        messages.
+        `runs` and `loads` are the numbers of these runs and messages. Each of them may change its
+        own section (part) of each memory. One cycle is simulated for each pair of a run and a
+        message. All registers except the section number are unknown in this cycle, so it covers any
+        number of cycles. The memories of the state `now` are changed in place.
         """
         machine, access = self.machine, self.access
         for number in runs:

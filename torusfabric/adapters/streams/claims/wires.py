@@ -1,4 +1,10 @@
-"""Claims about wires in the emitted Verilog: of core, engines, own blocks, control and ports."""
+"""Claims that the wires between the modules of a fabric with streams are as planned.
+
+The modules of a node are its memories, its loader (which takes packets from the user), its unloader
+(which sends received words) and the memory for words that it sends to itself. The *control* starts
+runs when the *readiness tree*, which combines the states of all nodes, reports that all are ready.
+The claims are about the emitted Verilog, read as gates.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +42,9 @@ COMMAND_SIGNALS = ("load_valid", "load_mode", "load_root", "unload_mode", "unloa
 def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims that the wires of a fabric with streams lead where they should.
 
-    There are three: about wires within nodes, about wires to and from the control, which starts
-    runs, and about all other wires of loaders, unloaders and clock crossings.
-
-    The claims are proved of `text`, the emitted Verilog, read as gates.
+    There are three claims: about the wires within nodes, about the wires to and from the module
+    that starts runs (the control), and about all other wires of loaders, unloaders and queues
+    between clocks. The claims are proved of `text`, the emitted Verilog, read as gates.
     """
     says = "the engines of each node write and read that node, by rows of its own tables"
     yield wiring_claim("node ports", says, text, _node_wires(fabric, text))
@@ -50,10 +55,12 @@ def wire_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
 
 def _node_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires, as found and as expected, between the modules of each node.
+    """Yield the wires between the modules of each node, as found and as expected.
 
-    The modules are endpoint, loader, unloader, the memory for words to itself, and ROMs. Output and
-    input of such a wire have the same name. `text` is the emitted Verilog, read as gates.
+    Each is a tuple: instance, input, bits that are wired to the input in the Verilog, and expected
+    bits. The modules of a node are endpoint, loader, unloader, the memory for words to itself, and
+    ROMs. A wire leads from an output to an input with the same name. `text` is the emitted Verilog,
+    read as gates.
     """
     for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
@@ -75,11 +82,12 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 
 
 def _control_wires(fabric: Fabric, text: GateText) -> Wires:
-    """Yield wires, as found and as expected, between control, commands, sequencer and all nodes.
+    """Yield the wires between control, commands, sequencer and all nodes, as found and expected.
 
-    An output of control, commands or sequencer drives all inputs of the same name, at nodes through
-    a register. The readiness tree leads from each node to the control. `text` is the emitted
-    Verilog, read as gates.
+    Each is a tuple: instance, input, bits that are wired to the input in the Verilog, and expected
+    bits. An output of control, commands or sequencer drives all inputs of the same name; those of
+    nodes are driven through a register. The readiness tree leads from each node to the control.
+    `text` is the emitted Verilog, read as gates.
     """
     given: dict[str, list[Bit]] = {}
     ones = [name for name in ("the_sequencer", "the_commands", "the_stream_control")

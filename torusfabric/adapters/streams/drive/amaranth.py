@@ -61,10 +61,11 @@ class StreamBench:
         return sum(len(source.beats) for source in self._sources)
 
     def testbenches(self) -> list[Testbench]:
-        """Return a process for Amaranth's simulator for each clock, first that of the fabric clock.
+        """Return one process of Amaranth's simulator for each clock; it drives streams with it.
 
-        The simulation ends when the first process ends. Periods and phases of the other clocks are
-        random, so that edges of two clocks drift past each other.
+        The process of the fabric clock comes first, and the simulation ends when it ends. Periods
+        and phases of the other clocks are random, so that edges of two clocks drift past each
+        other.
         """
         # The ports of each clock; the clock of the fabric is None.
         found: dict[str, tuple[Signal | None, list[_StreamEnd]]] = {"": (None, [])}

@@ -1,4 +1,4 @@
-"""Comparison of the words that sinks received with the expected words."""
+"""Comparison of the words that a simulated fabric has sent with the expected words."""
 
 from collections.abc import Sequence
 from itertools import groupby, islice, zip_longest
@@ -87,6 +87,9 @@ class StreamComparison:
 
 
 def _beat_text(beat: tuple[int, ...]) -> str:
-    """Return a beat as text for a message: ``0x1f of 3, the last``, of the packet from node 3."""
+    """Return a beat as text for a message, such as ``0x1f of 3, the last``.
+
+    This is the word 0x1f, the last word of a packet from node 3.
+    """
     word, last, number, *_ = beat
     return f"{word:#x} of {number}" + ", the last" * bool(last)

@@ -115,7 +115,7 @@ def run_compiled_traffic(
     """Simulate all beats with a compiled model; return the log, and the number of unsent beats.
 
     `session` is the running model. `progress`, if given, is called with the number of transferred
-    beats and that of all beats.
+    beats and the number of all beats.
     """
     sources = [CompiledStream(session, each, each.beats) for each in traffic.sources]
     sinks = [

@@ -1,8 +1,8 @@
 """The packets of runs: those that nodes send, and those that each node must receive.
 
-Both are computed from the words of the nodes and the definition of the collective, without any
-schedule. So the simulation also finds errors of the schedule. The expected error of a run with a
-fault is computed in the same way.
+These packets are computed from the words of the nodes and the definition of the collective, without
+any schedule. So the simulation also finds errors of the schedule. The expected error of a run with
+a fault is computed in the same way.
 """
 
 import random

@@ -35,8 +35,8 @@ class SustainedRate:
     cycles : int
         Cycles of the measured time.
     least_cycles : float
-        Least cycles of these runs: if streams, links and buffers are never idle without need, and
-        streams stall with the average rate.
+        Fewest cycles that these runs can take: streams, links and buffers are then never idle
+        without need, and streams stall as often as on average.
     load_cycles, unload_cycles : float
         Cycles that the node with the most words needs to load, or to unload, these runs: one beat
         in each cycle in which its port does not stall.
@@ -71,10 +71,10 @@ class SustainedRate:
 
     @property
     def words_per_cycle_limit(self) -> float:
-        """Largest number of words a cycle, of all nodes together, that the fabric allows for long.
+        """Largest number of words that all nodes together can receive in a cycle, in the long run.
 
-        A few runs can be faster, because the measurement begins at the end of the first run: the
-        work for the second run that is done before is not measured.
+        A measurement of a few runs can show a higher rate, because it begins at the end of the
+        first run. A part of the work for the second run is done before, and not measured.
         """
         return self.words / self.least_cycles
 

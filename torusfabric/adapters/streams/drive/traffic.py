@@ -2,8 +2,8 @@
 
 A *beat* is one transfer of a stream. A *source* is the sender at a stream into the fabric, a *sink*
 the receiver at a stream out of it; both stall at random. The *driver* moves the beats in a
-simulation. A `StreamTraffic` passes itself to the driver for Amaranth's simulator or to that for a
-compiled model.
+simulation. A `StreamTraffic` passes itself to one of two drivers: the driver for Amaranth's
+simulator, or the driver for a compiled model.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class StreamTraffic(Traffic):
         """Send and receive all beats in Amaranth's simulator; return the log.
 
         `design` is the simulated fabric. `run` simulates it with the testbenches that it is given.
-        `progress`, if given, is called with the number of transferred beats and that of all beats.
+        `progress`, if given, is called with the numbers of transferred beats and of all beats.
         """
         bench = StreamBench(design, self, progress)
         run(*bench.testbenches())
@@ -88,7 +88,7 @@ class StreamTraffic(Traffic):
         """Send and receive all beats with a compiled model; return the log.
 
         `session` is the running model. `progress`, if given, is called with the number of
-        transferred beats and that of all beats.
+        transferred beats and the number of all beats.
         """
         log, unsent = run_compiled_traffic(session, self, progress)
         self.check_complete(log, unsent)

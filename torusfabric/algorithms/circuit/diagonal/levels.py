@@ -2,11 +2,12 @@
 
 The *levels* of an axis are some of its coordinates, numbered from 0 (see `LevelGrid`). Every axis
 has an even number of levels, in a cycle. A node at levels of all axes is informed if its level
-numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels
-into each of its *gaps* between neighbouring levels, and to inform the nodes on them in one round.
-Let p1 <= p2 <= .. be the new levels of a gap. The nodes below the gap inform p2, p4, .., and the
-nodes above inform p1, p3, ... When all gaps have one link, `inform_grid` informs the remaining
-nodes. For example, with alpha = 2, a gap of nine links above the even level 0::
+numbers are all even or all odd. To *refine* an axis is to insert an even number of new levels into
+each of its *gaps*, the stretches between neighbouring levels, and to inform the nodes on the new
+levels in one round. Let p1 <= p2 <= .. be the new levels of a gap. The nodes on the level below the
+gap inform p2, p4, .., and those on the level above inform p1, p3, ... When all gaps have one link,
+`inform_grid` informs the remaining nodes. For example, with alpha = 2, a gap of nine links above
+the even level 0::
 
     coordinate      0  1  2  3  4  5  6  7  8  9
     levels before   0                          1
@@ -63,8 +64,9 @@ def cut_into_gaps(
 ) -> np.ndarray:
     """Place levels on a stretch of links; return the number of links from each level to the next.
 
-    Levels are coordinates whose nodes get the message. Gaps between levels are as even as the
-    number of messages from both sides allows, and of an odd number of links if possible.
+    Levels are coordinates whose nodes get the message. The gaps between levels get almost equal
+    shares of the links, in proportion to the links that each can be cut into in the remaining
+    rounds. Each gap gets an odd number of links, except one if the total makes this impossible.
 
     Parameters
     ----------
@@ -142,8 +144,8 @@ def refine_axis(
     alpha : int
         Number of messages that a node may send in a round.
     asides : sequence of int
-        Axes for detours, at least ceil(alpha / 2) - 1 of them, none with two levels at one
-        coordinate.
+        Axes along which paths make detours, so that they share no arc: at least ceil(alpha / 2) - 1
+        axes, none with two levels at one coordinate.
 
     Notes
     -----
@@ -176,10 +178,10 @@ def refine_axis(
 def informed_levels(
     grid: LevelGrid, axis: int, numbers: np.ndarray, parity: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the informed nodes at some levels of an axis, by their level numbers.
+    """Return the nodes that have the message at some levels of an axis, by their level numbers.
 
-    A level is a numbered coordinate. Nodes are informed (have the message) if their numbers on all
-    axes have the same parity. Of these, the nodes with one parity are returned.
+    A level is a numbered coordinate. A node has the message if its level numbers on all axes are
+    even, or all odd. The result has only the nodes with one of these parities.
 
     Parameters
     ----------

@@ -7,11 +7,15 @@ Rules of the model:
   k dimensions.
 
 *Levels* are coordinates on an axis whose nodes have the message; between them, nodes at new levels
-are informed. The number of rounds is known without planning: it is the least over all ways that
-apply. Let clog x = ceil(log_(alpha + 1) x), at least 0. Squares and cubes of n nodes a side take k
-clog n rounds. In two dimensions there are also the diagonals of a square grid of levels, followed
-by finer levels. Any torus has ever finer levels on all axes or, with two ports, one axis after
-another. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
+are informed. There are these ways to broadcast:
+
+- On squares and cubes: from diagonal to diagonal. With clog x = ceil(log_(alpha + 1) x), at least
+  0, and n nodes a side, this takes k clog n rounds.
+- In two dimensions: to the diagonals of a square grid of levels, then by finer levels.
+- On any torus: by ever finer levels on all axes or, with two ports, on one axis after another.
+
+The number of rounds of each way is known without planning, and the way with the fewest rounds is
+taken. The levels replace stages of Wang, Tseng, Ni and Sheu that are unspecified or fail for some
 sizes, and stay within the counts of their theorems in up to three dimensions.
 """
 
@@ -148,12 +152,15 @@ def candidate_builds(sides: Sequence[int], ports: int) -> Iterator[CandidateBuil
 def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
     """Return a way to broadcast in two dimensions, as a pair (number of rounds, function).
 
-    Every other diagonal of a square grid is informed first, then nodes between its levels on the
-    longer axis. `sides` are the two sides of the torus, and a node sends at most `alpha` messages
-    in a round. Let s be the shorter side, less 1 if it is odd, n the longer side, and clog x =
-    ceil(log_(alpha + 1) x). The number of rounds is clog s + clog(s / 2) + clog(n / s) + 1: at most
-    the count of Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up
-    to two rounds more than its theorems say.)
+    A square grid of nodes is chosen on the torus. A diagonal of it is a set of nodes with an equal
+    sum of their numbers along both axes. First every other diagonal is informed, then the nodes
+    between grid lines on the longer axis, then all others. `sides` are the two sides of the torus,
+    and a node sends at most `alpha` messages in a round.
+
+    Let s be the shorter side, less 1 if it is odd, n the longer side, and clog x = ceil(log_(alpha
+    + 1) x). The number of rounds is clog s + clog(s / 2) + clog(n / s) + 1: at most the count of
+    Theorem 3 or 4. (For an odd shorter side the stages of the paper itself can take up to two
+    rounds more than its theorems say.)
     """
     short, long = (0, 1) if sides[0] <= sides[1] else (1, 0)
     without = [short] if sides[short] % 2 else []
@@ -174,12 +181,14 @@ def _diagonal_build(sides: Sequence[int], alpha: int) -> CandidateBuild:
 def _level_builds(sides: Sequence[int], alpha: int) -> Iterator[CandidateBuild]:
     """Yield ways to broadcast on any torus, as pairs (number of rounds, function).
 
-    First two coordinates (levels) on each axis are informed, then more and more between them, axis
-    by axis. With clog x = ceil(log_(alpha + 1) x) the rounds in k dimensions are 1 + clog(2^(k-1))
-    + the sum of clog(n_i / 2). One more is needed if planes are left out at first and cannot be
-    informed together with other nodes. In three dimensions this is at most the count of Theorems 7
-    to 9. `sides` are the sides n_i of the torus, and a node sends at most `alpha` messages in a
-    round.
+    The nodes at two coordinates of each axis are informed first, then nodes at more and more
+    coordinates between these, axis by axis, and in the end all nodes. `sides` are the sides n_i of
+    the torus, and a node sends at most `alpha` messages in a round.
+
+    With clog x = ceil(log_(alpha + 1) x), the rounds in k dimensions are 1 + clog(2^(k-1)) + the
+    sum of clog(n_i / 2). To make an odd side even, a plane of nodes may be left out at first;
+    informing it can take one round more. In three dimensions this is at most the count of Theorems
+    7 to 9.
     """
     dimensions = len(sides)
     odd = [axis for axis in range(dimensions) if sides[axis] % 2]
@@ -254,10 +263,11 @@ def _refine_axes(
 ) -> LevelGrid:
     """Add rounds that inform nodes between the levels of each axis, until no node lies between.
 
-    Levels are the coordinates whose nodes have the message. Return the grid with all levels. Axes
-    with an even number of coordinates come first, because an odd number ends with two levels at one
-    coordinate, and no detour may use such an axis. ``rounds[axis]`` is the number of rounds for an
-    axis, and `alpha` the number of messages that a node may send in a round.
+    Levels are the coordinates whose nodes have the message. The rounds are added to `circuits`.
+    Return the grid with all levels. Axes with an even number of coordinates come first, because an
+    odd number ends with two levels at one coordinate, and no detour may use such an axis.
+    ``rounds[axis]`` is the number of rounds for an axis, and `alpha` the number of messages that a
+    node may send in a round.
     """
     spans, doubled = grid.spans, set()
     for axis in sorted(rounds, key=lambda axis: spans[axis] % 2):
@@ -270,7 +280,7 @@ def _refine_axes(
 
 
 def _inform_rest(circuits: CircuitRounds, grid: LevelGrid, alpha: int) -> None:
-    """Add the last rounds, after which all nodes have the message.
+    """Add the last rounds to `circuits`, after which all nodes have the message.
 
     `grid` has levels (coordinates) one link apart, except at planes that were left out; nodes with
     all level numbers even or all odd have the message. `alpha` is the number of messages that a

@@ -185,15 +185,17 @@ class ColourCycles:
     def cycle_gain(
         self, colour: np.ndarray, p: np.ndarray, q: np.ndarray, r: np.ndarray, s: np.ndarray
     ) -> np.ndarray:
-        """Return the change of the number of cycles of one colour in each of many squares.
+        """Return the change of the number of cycles of a colour, if one square is switched.
 
-        The colours of the square are exchanged, so that links pq and rs of the colour become pr and
-        qs.
+        To switch a square of four links is to exchange its two colours: links pq and rs have the
+        colour before, links pr and qs after. The result has an entry for each of many squares,
+        every one of which is switched alone: -1 if two cycles are joined, 0, or 1 if a cycle is
+        split.
 
         Parameters
         ----------
         colour : ndarray of int
-            The colour for each square.
+            The colour whose cycles are counted, for each square.
         p, q, r, s : ndarray of int
             The corners of each square.
         """

@@ -285,10 +285,11 @@ def product_colouring(sides: Sequence[int], *groups: tuple[int, ...]) -> np.ndar
 def stack_layers(sides: Sequence[int]) -> np.ndarray:
     """Return the colour of every link of a torus, from the colours in its layers along one axis.
 
-    A colour stands for a Hamiltonian cycle; the array has the shape (nodes, axes). The first cycle
-    of the layers and the axis span a torus of two axes, whose two cycles wind through all layers.
-    They lend links by which `join_cycles` joins the other cycles, layer by layer: [3]_ made
-    explicit.
+    A colour stands for a Hamiltonian cycle; the array has the shape (nodes, axes). All layers are
+    coloured alike. Colour 0 of the layers, a cycle, and the axis across them span a torus of two
+    axes. Its links are coloured anew with two cycles that wind through all layers. Each other
+    colour is then one cycle in each layer; `join_cycles` joins these by exchanging links with the
+    first two colours. The paper [3]_ shows that this is possible.
 
     Parameters
     ----------
@@ -379,8 +380,9 @@ def plan(topology: Torus, collective: Collective, options: Options) -> Schedule:
     collective : Collective
         An all-gather, a reduce-scatter or an all-reduce.
     options : Options
-        ``chunks`` of sums, by default `DEFAULT_TURNS` for each direction of each cycle; in an
-        all-reduce this many for each node.
+        ``chunks`` of a message in a reduce-scatter or all-reduce. By default, `DEFAULT_TURNS`
+        chunks share each direction of each cycle. In an all-reduce, the message is first cut into a
+        share for each node, and each share into so many chunks.
 
     Returns
     -------

@@ -192,7 +192,8 @@ class RodCycles:
         The torus of three or four axes.
     phase : ndarray of int, shape (nodes,)
         The index of the cycle that a node counts as number 0. Why: if each node counts the cycles
-        from its own phase, more nodes have equal surroundings.
+        from its own phase, the cycles run alike next to more nodes, which can then be treated
+        together.
     exits : ndarray of int, shape (nodes, cycles)
         The out-port by which each cycle leaves each node, -1 off the cycle.
     position : ndarray of int, shape (nodes, cycles)
@@ -256,11 +257,13 @@ class RodCycles:
     def node_groups(
         self, used: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray, list[Choice]]]:
-        """Yield each set of nodes with equal surroundings, with the possible choices of neighbours.
+        """Yield sets of nodes for which cycles visit the same neighbours, with their choices.
 
-        An item is a triple: the nodes, their free in-ports, and the choices. A choice has, for each
-        free in-port, a cycle that does not visit the node, and the direction of the messages that
-        come in. Ports with True in `used` belong to cycles; all others are free.
+        A node must get the messages of a cycle that does not visit it from neighbours on this
+        cycle. An item is a triple: the nodes, their free in-ports, and the choices. A choice has,
+        for each free in-port, such a cycle, and True if the messages that come in run forward on
+        it. `used`, shape (nodes, ports), is True for ports that belong to cycles; all others are
+        free.
         """
         on = self.exits >= 0
         offers = np.stack(
@@ -290,7 +293,7 @@ class RodCycles:
         Parameters
         ----------
         nodes : ndarray of int
-            Nodes with equal surroundings.
+            Nodes next to which the cycles run alike, one item of `node_groups`.
         free : ndarray of int
             The free in-ports of these nodes, see `node_groups`.
         choice : Choice
@@ -310,10 +313,12 @@ class RodCycles:
     def feed_from_neighbours(
         self, feed: np.ndarray, nodes: np.ndarray, free: np.ndarray, choice: Choice
     ) -> None:
-        """Enter into `feed` the out-ports by which neighbours on cycles feed the nodes `nodes`.
+        """Let neighbours on cycles send the messages of these cycles to nodes that are off them.
 
-        `choice` has, for each in-port in `free`, the cycle whose messages come in, and True if they
-        run forward on it.
+        `nodes` are the nodes off the cycles. The neighbours' out-ports towards them are entered
+        into `feed`, where ``feed[node, port]`` is the in-port whose words an out-port forwards.
+        `choice` has, for each in-port of the nodes in `free`, the cycle whose messages come in, and
+        True if they run forward on it.
         """
         for port, (number, forward) in zip(free, choice, strict=True):
             cycle, beside = self.cycle_numbers[nodes, number], self.torus.neighbours[nodes, port]
@@ -367,8 +372,9 @@ def cycles_from_laps(torus: Torus, phase: np.ndarray, laps: np.ndarray) -> RodCy
 def axis_orders_3d(sides: Sequence[int]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield the orders of the axes, each with a number q, for which `rod_cycles_3d` finds cycles.
 
-    An order is a tuple such as (0, 2, 1); the cycles run along the last axis in this order. Among
-    orders that differ only in equally long axes, one is yielded.
+    An order is a tuple such as (0, 2, 1); the cycles run along the last axis in this order. The
+    number q tells how many laps (runs along one line of this axis) change planes, see
+    `rod_cycles_3d`. Among orders that differ only in equally long axes, one is yielded.
 
     Parameters
     ----------
@@ -414,7 +420,8 @@ def rod_cycles_3d(sides: Sequence[int], q: int) -> RodCycles | None:
     sides : sequence of int
         The three sides of the torus; rods run along the last axis.
     q : int
-        The parameter q of the module docstring, which decides which laps change planes.
+        A number from 1 to g, a third of the greatest common divisor of the first two sides. The lap
+        down the rod (x, y) changes planes if x + y, modulo 3 g, is among the 3 q largest values.
     """
     n1, n2, n3 = sides
     g = math.gcd(n1, n2) // 3

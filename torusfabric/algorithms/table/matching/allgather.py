@@ -95,10 +95,10 @@ def plan_allgather(
 
 
 def _with_relay_nodes(topology: CayleyGraph, goals: IntArray) -> IntArray:
-    """Return the goals and the nodes on shortest paths from node 0 to them, so that these are few.
+    """Return the goals, and nodes that relay blocks from node 0 to them over shortest paths.
 
-    Goals are handled farthest first. A path prefers nodes that are reached anyway, then the port
-    that the fewest paths take.
+    The paths are chosen so that few relays are needed. Goals are handled farthest first. A path
+    prefers nodes that are in the result already, then the port that the fewest paths take.
     """
     reached, load = set(goals.tolist()), [0] * topology.ports
     generators, distance = topology.generators, topology.distances
@@ -188,8 +188,9 @@ def _plan_deliveries(
     """Plan an all-gather step by step, where each port takes its most urgent possible delivery.
 
     A delivery is the arrival of a chunk of node 0 at a node, with number node * chunks + chunk.
-    `urgency` has the order of preference of each port, see `_delivery_ranks`. Nodes in `skipped`
-    need no deliveries. The result has, for each step, the delivery of each port, or -1.
+    `urgency` has the order of preference of each port, see `_delivery_ranks`. `latency` is the
+    number of steps from the arrival of a block to its earliest departure. Nodes in `skipped` need
+    no deliveries. The result has, for each step, the delivery of each port, or -1.
     """
     done = bytearray(topology.nodes * chunks)
     for node in [0] if skipped is None else [0, *skipped.tolist()]:

@@ -1,9 +1,10 @@
 """All-to-all on any torus as a preemptive open shop.
 
-Offset ``d`` needs a fixed number of hops on each port, in any order: on a torus |d_i| hops in the
-direction of its i-th signed digit. So blocks are the jobs of an open shop, and ports are its
-machines. A block may wait in any node on its way. T = max(largest port load, longest route) steps
-are enough (Konig's edge colouring), and the plan for origin 0 serves all origins.
+A block for the node at offset ``d`` needs a fixed number of hops on each port, in any order: on a
+torus |d_i| hops along axis i, in the direction of the sign of d_i. So blocks are the jobs of an
+open shop, and ports are its machines. A block may wait in any node on its way. T = max(largest port
+load, longest route) steps are enough (Konig's edge colouring), and the plan for origin 0 serves all
+origins.
 
 References
 ----------

@@ -2,10 +2,10 @@
 
 The plan is for the blocks of node 0, and all nodes do the same after a translation. A *delivery* is
 the first arrival of such a block at a node. In each step, each in-port has one *head*: the only
-block that came by this in-port and is sent on in the step. It is chosen from a few blocks. Each
-out-port takes a delivery next to a head; no two out-ports make the same delivery in a step. A
-matching finds the most deliveries for given heads. Heads are changed one at a time, first to fill
-more out-ports, then at random.
+block that came by this in-port and is sent on in the step. Each out-port either is idle or sends
+one of the heads to the neighbour at its end, which is a delivery. No two out-ports make the same
+delivery in a step. A matching finds the most deliveries for given heads. Heads are changed one at a
+time, first to fill more out-ports, then at random.
 """
 
 import random
@@ -42,10 +42,11 @@ class Head(NamedTuple):
 
 
 def _fewest_ways(ways: Counter[int], head: Head) -> int:
-    """Return the smallest number of ways to make one of the moves of a head.
+    """Return a number by which heads are sorted: heads with a rare delivery come first.
 
-    A head is the block that an in-port sends on. ``ways[word]`` is the number of ways in which the
-    delivery with number `word` can be made.
+    A head is a block that an in-port may send on. Each of its possible moves makes a delivery, and
+    ``ways[word]`` is the number of moves, of all heads, that make delivery `word`. The result is
+    the least of these numbers over the moves of the head.
     """
     return min(ways[move.word] for _, move in head.onward)
 
@@ -60,9 +61,10 @@ class HeadChoice:
     heads : list of list of Head
         The candidates for the head of each in-port, best first.
     crowd : list of float
-        The number of blocks that wait at each in-port; in-ports with many of them are preferred.
+        The number of blocks that wait at each in-port; where an out-port could take blocks of
+        several in-ports, it prefers the in-port with the most.
     mixed : bool
-        True if out-ports prefer in-ports at random instead.
+        True to prefer in-ports in a random order, in place of `crowd`.
     rare : bool
         True to prefer deliveries that can be made in the fewest ways.
 

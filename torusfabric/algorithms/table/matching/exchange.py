@@ -79,8 +79,8 @@ def plan_exchange(
 class _ExchangeSearch(SmallRouterSearch):
     """A search for an all-to-all in which a step sends on only one block of each in-port.
 
-    It has the steps planned so far, and the remaining hops of each block and each port. The blocks
-    that a node sends first are in one memory for each out-port.
+    It has the steps planned so far, and the remaining hops of each block and each port. A node's
+    own blocks are in several memories, one for each out-port by which they leave.
 
     Parameters
     ----------
@@ -158,9 +158,11 @@ class _ExchangeSearch(SmallRouterSearch):
     def _start_urgency(self, block: int, port: int) -> float:
         """Return a number that is larger the sooner a block of the node should leave by a port.
 
-        It is the number of hops of the block, changed at random. Hops on other axes come later. If
-        blocks wait for long at each turn, these hops count for more, so that blocks without a turn
-        remain for the end.
+        The main part is the number of hops of the block, because blocks with long paths should
+        start first. The hops that the block will make on other axes count again, once or twice if
+        the latency is 2 or more. Why: the block then waits at each turn, so blocks that turn should
+        start early, and blocks without a turn remain for the end. A random part makes the searches
+        differ.
         """
         length, after = self.length[block], self.length[block] - self.routes[block][port]
         return length + min(self.latency - 1, 2) * after + self.noise * self.rng.random()

@@ -271,10 +271,11 @@ class _HeadSearch(SmallRouterSearch):
         return fits and late[-1] == self.left
 
     def _soonest_counts(self, ahead: int) -> list[int]:
-        """Return the number of deliveries that become possible in each remaining step.
+        """Return an upper limit of the deliveries in each of `ahead` remaining steps, as a list.
 
-        There are `ahead` remaining steps. A delivery is the arrival of a chunk of node 0 at a node.
-        That a port carries one block a step is no limit here.
+        A delivery is the arrival of a chunk of node 0 at a node. Entry k counts the deliveries that
+        become possible k steps from now, if every block is sent to all neighbours as soon as it may
+        leave. The limit of one block a step for each port is not taken into account.
         """
         self.work += self.total * self.ports // LINK
         leaving: list[list[int]] = [[] for _ in range(ahead)]

@@ -166,8 +166,8 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
       is still under way.
     - All-reduce: sums that leave one step later than possible keep operators busy.
     - All-gather on a torus: in a few chunks it takes the cycles of trees, with smaller routers.
-    - Two chunks for each node waste less of the last step, where G does not divide N - 1, and less
-      of the last flit of a chunk.
+    - Two chunks for each node: if the number of ports does not divide the N - 1 blocks that a node
+      receives, some ports are idle in the last step. With smaller chunks this step is shorter.
 
     Parameters
     ----------

@@ -39,7 +39,12 @@ NOISES = 0.0, 0.3, 1.0, 2.0
 
 
 class Patience(IntEnum):
-    """The order in which a search prefers to send words on: new ones, or those far from done."""
+    """The rule by which a search chooses, of several waiting words, the word to send on.
+
+    With `HASTY` and `BRISK`, words that have just arrived go first. With `PATIENT`, those go first
+    that still have the most to do: words near their origin in an all-gather, words with the longest
+    remaining path in an all-to-all.
+    """
 
     #: A word is sent on as soon as possible, or never again.
     HASTY = 0
@@ -212,7 +217,8 @@ def smallest_schedule(
     Parameters
     ----------
     searches : iterable of callable
-        Functions that return a `SmallRouterSearch` for a `Patience`.
+        Functions of a `Patience`, the rule for the choice among waiting words, that return a new
+        search.
     latency : int
         Steps from the arrival of a block to its earliest departure.
     budget, haste, more : int

@@ -1,1 +1,1 @@
-"""Collectives on k-ary n-cubes from rotated trees."""
+"""Collectives on tori with equal sides (k-ary n-cubes), from one tree and its rotations."""

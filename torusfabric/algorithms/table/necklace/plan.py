@@ -67,7 +67,8 @@ def plan_broadcast(
     Returns
     -------
     tuple of Transfers
-        The transfers of each step, M (N - 1) in all for M chunks and N nodes.
+        The transfers of each step. With M chunks and N nodes, all steps together have M (N - 1)
+        transfers.
     """
     topology, chunks = necklaces.topology, blocks.chunks
     tail, port = necklaces.spanning_tree
@@ -177,8 +178,8 @@ def plan_alltoall(
     """Plan an all-to-all that sends one block at a time down all rotated routes (section 5.5).
 
     A rotation maps the torus onto itself, and each port onto another one. So the rotations of a
-    route, which lead to all nodes of a necklace, use all ports evenly. With a latency above 1, as
-    many blocks as the latency take turns.
+    route, which lead to all nodes of a necklace, use all ports evenly. With a latency of l steps, a
+    block moves on every l-th step only, so that l blocks take turns.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Necklaces:
     def _node_rank(self) -> np.ndarray:
         """The rank of each node; in each necklace, the node with the largest rank is the generator.
 
-        A necklace is the set of nodes to which rotations take a node.
+        A necklace is the set of nodes to which rotations (see `rotated_node`) take a node.
         """
         side, nodes = self.side, self.topology.nodes
         coordinates = self.topology.coordinates(np.arange(nodes))
@@ -101,7 +101,8 @@ class Necklaces:
     def necklace_period(self) -> np.ndarray:
         """The number of nodes in the necklace of each node, an array of shape (nodes,).
 
-        A necklace is the set of nodes to which rotations take a node.
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node.
         """
         return self._periods_and_displacements[0]
 
@@ -109,8 +110,9 @@ class Necklaces:
     def displacement(self) -> np.ndarray:
         """The number of rotations that lead to each node from the generator of its necklace.
 
-        A necklace is the set of nodes to which rotations take a node, and its generator one of
-        these. The array has the shape (nodes,).
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node, and its generator is one of these. The
+        array has the shape (nodes,).
         """
         return self._periods_and_displacements[1]
 
@@ -118,17 +120,20 @@ class Necklaces:
     def generators(self) -> np.ndarray:
         """One node of each necklace except that of node 0, in order of distance, as an array.
 
-        A necklace is the set of nodes to which rotations take a node.
+        A rotation maps the torus onto itself and axis to axis (see `rotated_node`). A necklace is
+        the set of nodes to which rotations take a node. The node of the result is its generator.
         """
         nodes = np.nonzero(self.displacement == 0)[0][1:]
         return nodes[np.argsort(self.topology.distances[nodes], kind="stable")]
 
     @cached_property
     def even_chunks(self) -> int:
-        """The smallest number of chunks that the trees with a node can always share evenly.
+        """The smallest number of chunks that can be shared evenly among the trees, at every node.
 
-        If rotations take a node to P different nodes, it is in G / P trees, for G ports. The result
-        is the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
+        A node receives the chunks of a message over the trees that contain it. If rotations (see
+        `rotated_node`) take the node to P different nodes, these are G / P trees, for G ports, and
+        each carries an equal share if the number of chunks is a multiple of G / P. The result is
+        the odd part of n for odd k, 2 n for even k from 4 on, and n for k = 2.
         """
         return math.lcm(
             *(
@@ -206,10 +211,9 @@ class Necklaces:
     def spanning_tree(self) -> tuple[np.ndarray, np.ndarray]:
         """The parent of each node in the spanning tree, and the parent's port towards the node.
 
-        The result is two arrays of shape (nodes,).
-
-        The subtree at port i of the root is tree 0 (see `tree_parents`) rotated i times, as far as
-        its nodes have displacement i.
+        The result is two arrays of shape (nodes,). The subtree at port i of the root is tree 0 (see
+        `tree_parents`), rotated i times. Of the nodes of the rotated tree, it has only those that
+        are i rotations away from the generator of their necklace.
         """
         tail, port = (column.copy() for column in self.tree_parents)
         nodes = self.generators

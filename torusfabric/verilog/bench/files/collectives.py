@@ -34,10 +34,11 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
-    """Return words of a port, each with several flits (a beat), the first one in the low bits.
+    """Combine flits to words of a port, and return these words.
 
-    The keys of `words` are (part, flit), those of the result (part, beat). `manifest` is the
-    content of ``manifest.json``; it has the beat and the width of a flit.
+    A word of a port has several flits (a beat), the first one in the low bits. The keys of `words`
+    are (part, flit), and each value is one flit; the keys of the result are (part, beat).
+    `manifest` is the content of ``manifest.json``; it has the beat and the width of a flit.
     """
     beat, found = manifest.get("beat", 1), Words()
     for (part, flit), word in words.items():
@@ -86,9 +87,10 @@ def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> lis
 
 
 def sent_part_count(mode: dict[str, Any], size: int) -> int:
-    """Return the number of parts that a node sends: one for each node with other data.
+    """Return the number of different messages (parts) that a node sends in a run.
 
-    `mode` is an entry of ``modes`` in the manifest, and `size` the number of nodes in a group.
+    In an all-to-all it is `size`, the number of nodes in a group; in an exchange the number of
+    offsets; in a broadcast 1. `mode` is an entry of ``modes`` in the manifest.
     """
     collective = mode["collective"]
     if collective == "exchange":

@@ -43,7 +43,7 @@ class Run(NamedTuple):
     length : int
         Flits of a message.
     root : int
-        Position of the root.
+        Position of the root in its group.
     operation : int
         Number of the operator in the mode.
     """
@@ -75,9 +75,10 @@ def choose_run(
 ) -> Run:
     """Return the choices for run `number` of a mode: a planned length, all others random.
 
-    The runs have, in this order, the longest length, the shortest, the lengths where forms begin
-    and end, and then random ones. The longest is reduced until a run takes at most half of
-    `cycles`. `generator` is the source of the random choices.
+    The first runs have the longest length, the shortest, and the lengths where forms begin and end;
+    further runs have random lengths. The longest is reduced until a run takes at most half of
+    `cycles`, so that the test does not take too long. `generator` is the source of the random
+    choices.
     """
     size = len(groups_of_mode(mode)[0])
     root = generator.randrange(size) if mode["root"] == "any" else mode["root"] or 0
@@ -128,8 +129,8 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
     run : Run
         The run for which the words are.
     most : float
-        About the largest number of words. If there would be more, random flits are left out, but
-        never the last one.
+        Limit of the number of words, all nodes together. If all parts would have more, the same
+        random flits of each part are returned, always with the last one.
     """
     parts = sent_part_count(run.mode, len(groups_of_mode(run.mode)[0]))
     last, flits = run.length - 1, list(range(run.length))

@@ -30,7 +30,7 @@ class Stalls:
             yield self.needs_pause()
 
     def randomize_inputs(self, *names: str) -> None:
-        """Set inputs to random values."""
+        """Set the inputs `names` to random values, as in cycles in which they must not matter."""
         for name in names:
             value = self.generator.getrandbits(self.ports[name]["width"])
             getattr(self.dut, name).value = value

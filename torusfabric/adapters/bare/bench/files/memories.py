@@ -75,8 +75,9 @@ class FabricPort(DirectPort):
     def _locate_flit(self, which: str, node: int, part: int, flit: int) -> tuple[int, int] | None:
         """Return memory and address of a flit, or None if the node does not store its block.
 
-        `which` selects the address map, "sent" or "received". `part` is the number of a message at
-        the node, and `flit` counts the flits of this message.
+        The address map, a file beside the Verilog, has the memory and first address of each block.
+        `which` selects one of its two parts: "sent" or "received". `part` is the number of a
+        message at the node, and `flit` counts the flits of this message.
         """
         chunk, within = divmod(flit, self.form["block_flits"])
         block = self.address_map[which][node][part * self.form["part_chunks"] + chunk]

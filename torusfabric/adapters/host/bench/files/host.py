@@ -42,10 +42,11 @@ class FabricPort(DirectPort):
         return words
 
     def _drive_address(self, base: str, node: int, part: int, beat: int) -> None:
-        """Drive node and address of a beat.
+        """Drive the inputs `host_node` and `host_addr` for an access to one beat of a message.
 
         `base` is the entry of the manifest with the first address: "send_base" or "recv_base".
-        `part` is the number of a message at the node, and `beat` counts the beats of this message.
+        `node` is the node, `part` the number of the message at the node, and `beat` that of the
+        beat in the message.
         """
         self.dut.host_node.value = node
         self.dut.host_addr.value = self.manifest[base] + part * self.manifest["stride"] + beat

@@ -325,7 +325,7 @@ def check_errors(bench: Bench, runs: list[RandomRun]) -> None:
 def check_packets(node: int, packets: list[Packet], expected: list[Packet]) -> None:
     """Compare the received packets with the expected ones.
 
-    `packets` are those that node number `node` received.
+    `packets` are the packets that node number `node` has received.
     """
     for k, (got, right) in enumerate(zip(packets, expected, strict=False)):
         assert got == right, f"packet {k} at node {node} is {got}, not {right}"
