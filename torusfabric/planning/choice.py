@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..program import Program
 
 __all__ = ["Candidate", "candidate_name", "choose_by_cycles", "choose_by_model", "choose_by_times",
-           "compare", "rank_candidates", "suitable_selections"]  # fmt: skip
+           "compare", "first_that_fits", "rank_candidates", "suitable_selections"]  # fmt: skip
 
 
 #: Rounds times ports from which on compiling a schedule takes seconds.
@@ -124,6 +124,25 @@ def candidate_name(selection: Selection) -> str:
         A selection with an algorithm.
     """
     return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
+
+
+def first_that_fits(selection: Selection, reason: str = "") -> Selection:
+    """Return a selection with the first algorithm of the catalogue that fits, and say so.
+
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user.
+    reason : str
+        Reason why no other algorithm is compared, such as "because a seed was given".
+
+    Raises
+    ------
+    InputError
+        If no algorithm fits.
+    """
+    why = "the first of the catalogue that fits" + (f", {reason}" if reason else "")
+    return replace(selection, algorithm=selection.resolve_algorithm(), why=why)
 
 
 def _variant_options(selection: Selection) -> tuple[str, ...]:
@@ -283,7 +302,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         if times <= (1 + _time_tolerance(selection)) * least:
             break
     if best is None or fewest is None:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     number = f"{fewest} message time{'s' * (fewest != 1)}"
     return replace(best, why=f"{number} for long messages, at least {least}")
 
@@ -324,7 +343,7 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
         time = schedule_cost(schedule).time(**costs)
         tried.append((time, replace(candidate, planned=schedule)))
     if not tried:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     least, best = min(tried, key=lambda one: one[0])
     others = ", ".join(f"{candidate_name(one)} {time}" for time, one in tried if one is not best)
     return replace(best, why=f"a time of {least}" + (f"; {others}" if others else ""))
@@ -397,7 +416,7 @@ def choose_by_cycles(
     require_message_length(flits)
     tried = list(_compile_candidates(selection, flits, any_length=any_length, root=root))
     if not tried:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     best = _fewest_luts(tried, None if any_length else flits, root)
     others = ", ".join(
         f"{candidate_name(one.selection)} {one.cycles}" for one in tried if one is not best

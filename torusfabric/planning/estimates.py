@@ -16,7 +16,7 @@ from ..analysis.cost import schedule_cost
 from ..analysis.volume import cycle_limit
 from ..errors import InputError
 from ..schedule import Schedule, SumTable, Switching
-from .choice import candidate_name, suitable_selections
+from .choice import candidate_name, first_that_fits, suitable_selections
 from .selection import Selection
 from .selection_schedule import choose_latency, schedule_of_selection
 
@@ -77,7 +77,7 @@ def choose_by_estimate(selection: Selection, flits: int, *, any_length: bool = F
         if cycles <= (1 + LIMIT_TOLERANCE) * limit:
             break
     if best is None:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     del each[candidate_name(best)]
     others = ", ".join(f"{name} {cycles}" for name, cycles in each.items() if cycles <= 2 * fewest)
     length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"

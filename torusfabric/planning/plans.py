@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from typing_extensions import Unpack
 
@@ -18,7 +17,7 @@ from ..schedule import Schedule
 from ..toolchain.public import public
 from ..toolchain.values import parse_non_negative_int, require_bool
 from ..topology import Topology
-from .choice import choose_by_cycles, choose_by_model, choose_by_times
+from .choice import choose_by_cycles, choose_by_model, choose_by_times, first_that_fits
 from .estimates import choose_by_estimate
 from .limits import memory_arguments, require_memory
 from .selection import PlanOptions, Selection, make_selection
@@ -224,11 +223,11 @@ def _choose_algorithm(
     With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
     chooses its root.
     """
+    selection.resolve_algorithm()  # raises an error if no algorithm fits
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
-    first = replace(selection, algorithm=selection.resolve_algorithm())
     if "seed" in selection.options.given():
-        why = "the first of the catalogue that fits, because a seed was given"
-        return choose_latency(replace(first, why=why), flits, any_length=any_length)
+        first = first_that_fits(selection, "because a seed was given")
+        return choose_latency(first, flits, any_length=any_length)
     if not is_full_search(selection):  # refuse a hopeless size before any algorithm is tried
         what = f"Planning {selection.topology} {selection.collective}"
         require_memory(what, *memory_arguments(selection))
@@ -239,5 +238,5 @@ def _choose_algorithm(
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)
     if root is None and not selection.operators:
         return choose_by_estimate(selection, flits, any_length=any_length)
-    why = "the first of the catalogue that fits, because the network is large"
-    return choose_latency(replace(first, why=why), flits, any_length=any_length)
+    first = first_that_fits(selection, "because the network is large")
+    return choose_latency(first, flits, any_length=any_length)
