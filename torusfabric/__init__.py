@@ -26,11 +26,12 @@ from .toolchain.version import __version__
 if TYPE_CHECKING:
     from .algorithms import Algorithm, Options
     from .algorithms import register_algorithm as register_algorithm
+    from .algorithms.spreading import Collision, find_collisions, spread
     from .analysis.bounds import bound
     from .analysis.check import check
     from .analysis.cost import stream_time, time
     from .cli.connect import connect
-    from .collective import Collective, Operator, parse_collective, register_operator
+    from .collective import Collective, Operator, Traffic, parse_collective, register_operator
     from .errors import (
         InputError,
         MissingTool,
@@ -77,14 +78,15 @@ if TYPE_CHECKING:
     from .verilog import emit
 
 __all__ = ["Algorithm", "Arrowhead", "Candidate", "CayleyGraph", "Circulant", "Collective",
-           "Complete", "Cube", "Fabric", "FabricSpec", "Faulty", "Graph", "InputError", "Job",
-           "Listed", "Mesh", "MissingTool", "Operator", "Options", "Pattern", "Program", "Rounds",
-           "Schedule", "ScheduleError", "SumPattern", "SumTable", "Switching", "Table", "Topology",
-           "TorusfabricError", "Torus", "Transfers", "TwistedTorus", "WorkFailed", "__version__",
-           "bound", "check", "compare", "compile", "connect", "emit", "export_schedule", "image",
-           "import_schedule", "load", "parse_collective", "parse_topology", "plan", "plan_forms",
+           "Collision", "Complete", "Cube", "Fabric", "FabricSpec", "Faulty", "Graph",
+           "InputError", "Job", "Listed", "Mesh", "MissingTool", "Operator", "Options", "Pattern",
+           "Program", "Rounds", "Schedule", "ScheduleError", "SumPattern", "SumTable", "Switching",
+           "Table", "Topology", "TorusfabricError", "Torus", "Traffic", "Transfers",
+           "TwistedTorus", "WorkFailed", "__version__", "bound", "check", "compare", "compile",
+           "connect", "emit", "export_schedule", "find_collisions", "image", "import_schedule",
+           "load", "parse_collective", "parse_topology", "plan", "plan_forms",
            "register_algorithm", "register_operator", "register_topology", "repair", "save",
-           "simulate", "stream_time", "synthesize", "time"]  # fmt: skip
+           "simulate", "spread", "stream_time", "synthesize", "time"]  # fmt: skip
 
 _exported = lazy_exports(__name__)
 

@@ -15,8 +15,9 @@ import torusfabric as tf
 from torusfabric.algorithms import Options
 from torusfabric.algorithms.network import plan as network_plan
 from torusfabric.algorithms.network.plan import ANY_NETWORK
+from torusfabric.algorithms.network.repair import repair_alltoall
 from torusfabric.algorithms.network.shared_trees import shared_trees
-from torusfabric.algorithms.network.trees import disjoint_trees_from
+from torusfabric.algorithms.network.trees import disjoint_trees_from, max_link_disjoint_trees
 from torusfabric.analysis.congestion import MEMORY_CYCLES
 from torusfabric.analysis.cuts import worst_cut
 from torusfabric.analysis.facts import schedule_facts
@@ -24,8 +25,9 @@ from torusfabric.analysis.partitions import worst_partition
 from torusfabric.analysis.volume import least_path_length, least_time
 from torusfabric.collective import parse_collective
 from torusfabric.program.timing import round_pause_cycles
+from torusfabric.schedule import Rounds
 from torusfabric.schedule.sum_trees import find_sum_trees
-from torusfabric.topology import Graph, parse_topology
+from torusfabric.topology import Faulty, Graph, parse_topology
 
 #: Collectives without offsets. Exchange and halo have tests in `test_local`.
 KINDS = [kind for kind in ANY_NETWORK.collectives if kind not in ("exchange", "halo")]
@@ -170,6 +172,35 @@ def test_total_exchange_on_a_large_graph():
     assert cut_of(graph, parse_collective("alltoall")).message_times == 600
 
 
+@pytest.mark.parametrize("name", ["4x8x8~1,2:0!0:+0", "4x8x8~1,2:0!5", "4x8x8!0:+1,9:-2:out"])
+def test_schedules_are_repaired(name):
+    """Faults in a network of 256 nodes cost an all-to-all at most 5 % of the steps."""
+    topology = parse_topology(name)
+    collective = parse_collective("alltoall")
+    steps = repair_alltoall(topology, collective.blocks(topology, 1))
+    assert steps is not None
+    schedule = Rounds(topology=topology, collective=collective, chunks=1, transfers=steps)
+    tf.check(schedule)
+    assert tf.bound(schedule) <= len(steps) <= 1.05 * tf.bound(schedule)
+
+
+@pytest.mark.parametrize("name", ["8x8", "mesh:4x4", "4x4!0:+0=4", "cube:3!0:0,1:1,2:2,3:0"])
+def test_no_repair(name):
+    """A repair needs faults, few of them, of a network that looks the same from every node."""
+    topology = parse_topology(name)
+    assert repair_alltoall(topology, parse_collective("alltoall").blocks(topology, 1)) is None
+
+
+@pytest.mark.long
+def test_large_twisted_torus_with_a_broken_link():
+    """Both an all-to-all and a long all-reduce on 1,024 nodes are within 3 % of their bounds."""
+    topology = parse_topology("8x8x16~2:0,1!0:+0")
+    schedule = plan(topology, "alltoall")
+    assert 1190 == tf.bound(schedule) <= schedule.round_count <= 1.03 * 1190
+    reduced = plan(topology, "allreduce")
+    assert schedule_facts(reduced)["stream"] <= 1.03 * least_time(topology, reduced.collective)
+
+
 def test_the_cut_between_cliques():
     """The link between two cliques is the worst cut, and is busy in all steps but the last."""
     cut = cut_of(CLIQUES, parse_collective("allgather"))
@@ -273,6 +304,17 @@ def test_sums_go_along_trees_that_share_arcs(name):
 def most_on_an_arc(trees):
     """Return the number of trees that use the busiest arc."""
     return Counter(arc for tree in (*trees.up, *trees.down) for arc in tree).most_common(1)[0][1]
+
+
+def test_trees_of_large_networks_are_counted_exactly():
+    """A single link between two parts allows one tree, though the nodes have links for two."""
+    torus = tf.Torus(4, 4, 20)
+    last = torus.coordinates(np.arange(torus.nodes))[2]
+    cut = [f"{node}:+2" for node in np.flatnonzero((last == 9) | (last == 19)) if node != 19]
+    network = Faulty(torus, cut)
+    assert int(1 / worst_partition(network).message_times) == 2
+    assert max_link_disjoint_trees(network) == 1
+    plan(network, "allreduce")
 
 
 def test_trees_that_share_no_link_are_shallow():

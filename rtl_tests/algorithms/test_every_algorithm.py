@@ -49,7 +49,7 @@ def selections(algorithm, kind):
     """Yield the topologies that an algorithm serves, with the collective on each."""
     for name in TOPOLOGIES:
         topology = parse_topology(name)
-        groups = "@{0,1,2}" * (algorithm.listed_groups and topology.nodes > 2)
+        groups = "@{0,1,2}" * (algorithm.irregular and topology.nodes > 2)
         collective = collective_on(kind, topology, groups)
         # a file of sums around cycles lists each contribution, and would be long
         if name == "6x6" and algorithm.name == "hamiltonian" and collective.reducing:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 from check_model import SMALL, Model, explicit, faulty_round, first_fault, moves
+from helpers import NAMED_COLLECTIVES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from torusfabric.analysis.check import check
-from torusfabric.collective import COLLECTIVES
 from torusfabric.schedule import ALL, Grouped, Listed, Switching, Transfers
 from torusfabric.topology import Torus
 
@@ -16,7 +16,7 @@ from torusfabric.topology import Torus
 @st.composite
 def played(draw):
     """Draw a random schedule whose faults are in its last round, or in missing blocks."""
-    kind = draw(st.sampled_from(sorted(COLLECTIVES)))
+    kind = draw(st.sampled_from(sorted(NAMED_COLLECTIVES)))
     sides = draw(st.sampled_from(SMALL))
     topology = Torus(sides)
     store = draw(st.booleans())

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from check_model import explicit, moves
-from helpers import few
+from helpers import NAMED_COLLECTIVES, few
 
 import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
@@ -13,7 +13,7 @@ from torusfabric.analysis.bounds import bound, find_bound
 from torusfabric.analysis.cost import StepLength, step_length
 from torusfabric.analysis.facts import facts_text, schedule_facts
 from torusfabric.analysis.volume import least_time
-from torusfabric.collective import COLLECTIVES, parse_collective
+from torusfabric.collective import parse_collective
 from torusfabric.schedule import Switching, Transfers
 from torusfabric.topology import parse_topology
 
@@ -83,7 +83,10 @@ def served(topology, kinds):
     few(
         4,
         [
-            *((name, list(COLLECTIVES)) for name in ("2", "5", "2x2", "2x4", "3x3", "arrowhead:1")),
+            *(
+                (name, list(NAMED_COLLECTIVES))
+                for name in ("2", "5", "2x2", "2x4", "3x3", "arrowhead:1")
+            ),
             ("4x4", ["allgather", "broadcast", "gather"]),
             ("6x6", ["allgather"]),
         ],

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from core_bench import check_core
 from fabrics import mask_schedule
-from helpers import check_run, expected_words, fabric_of, few, plan
+from helpers import NAMED_COLLECTIVES, check_run, expected_words, fabric_of, few, plan
 
 import torusfabric as tf
 from torusfabric import Fabric
 from torusfabric.algorithms import CATALOGUE, Options, find_algorithm
 from torusfabric.analysis.check import check
-from torusfabric.collective import COLLECTIVES, parse_collective
+from torusfabric.collective import parse_collective
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
@@ -42,8 +42,8 @@ OTHERS = [
 
 def selections():
     """Yield topology, collective and algorithm of each selection that an algorithm serves."""
-    cases = [(name, kind) for name in TOPOLOGIES for kind in COLLECTIVES]
-    cases += [(name, f"{kind}@{axes}") for name, axes in GROUPS for kind in COLLECTIVES]
+    cases = [(name, kind) for name in TOPOLOGIES for kind in NAMED_COLLECTIVES]
+    cases += [(name, f"{kind}@{axes}") for name, axes in GROUPS for kind in NAMED_COLLECTIVES]
     for name, kind in cases:
         topology = parse_topology(name)
         collective = parse_collective(kind, topology=topology)

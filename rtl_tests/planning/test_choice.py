@@ -99,7 +99,7 @@ def test_without_a_length():
     chosen = resolve(make_selection("8x8", "broadcast"), flits=64)
     assert chosen.why.startswith("29 cycles for 64 flits")
     assert tf.plan("8x8", "allreduce").algorithm == "spanning-tree"
-    assert tf.plan("4~4x8", "alltoall").steps == 22
+    assert tf.plan("4~4x8", "alltoall").steps == 21
 
 
 def test_no_more_chunks_are_planned_than_are_of_use(monkeypatch):

@@ -3,12 +3,13 @@
 import random
 
 import pytest
+from helpers import NAMED_COLLECTIVES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
 from torusfabric.cli import main
-from torusfabric.collective import COLLECTIVES, OPERATORS
+from torusfabric.collective import OPERATORS
 
 TOPOLOGIES = [
     "2",
@@ -87,7 +88,7 @@ SELECTED = ("2", "3", "5", "2x2", "2x3", "3x2", "2x5", "3x4", "2x2x2", "2x3x2", 
 def fabrics(draw):
     """A random fabric: topology, collective, root, length, operator and width."""
     name = draw(st.sampled_from(SELECTED))
-    topology, kind = tf.parse_topology(name), draw(st.sampled_from(sorted(COLLECTIVES)))
+    topology, kind = tf.parse_topology(name), draw(st.sampled_from(sorted(NAMED_COLLECTIVES)))
     grouped = "x" in name and draw(st.booleans())
     collective = f"{kind}@{draw(st.integers(0, 1))}" if grouped else kind
     parsed = tf.parse_collective(collective, topology=topology)

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import NAMED_COLLECTIVES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
-from torusfabric.collective import COLLECTIVES, Collective, expected_words, parse_collective
+from torusfabric.collective import Collective, expected_words, parse_collective
 from torusfabric.schedule import Lifted, Listed, Rounds, Switching, Transfers
 from torusfabric.schedule.held_blocks import HeldBlocks
 from torusfabric.schedule.recognise import recognise
@@ -113,7 +114,7 @@ def test_any_groups(data):
     """On random tori and axes every group receives the words of its own nodes."""
     sides = data.draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
     axes = data.draw(st.sets(st.integers(0, len(sides) - 1), min_size=1, max_size=len(sides) - 1))
-    name = f"{data.draw(st.sampled_from(list(COLLECTIVES)))}@{'+'.join(map(str, axes))}"
+    name = f"{data.draw(st.sampled_from(list(NAMED_COLLECTIVES)))}@{'+'.join(map(str, axes))}"
     collective = parse_collective(name, topology=tf.Torus(sides))
     groups = collective.groups(tf.Torus(sides))
     if collective.rooted:

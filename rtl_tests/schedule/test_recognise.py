@@ -4,13 +4,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from helpers import few
+from helpers import NAMED_COLLECTIVES, few
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import torusfabric as tf
 from torusfabric.algorithms import CATALOGUE, Options
-from torusfabric.collective import COLLECTIVES, Collective, parse_collective
+from torusfabric.collective import Collective, parse_collective
 from torusfabric.schedule import ALL, Grouped, Listed, Pattern, Rounds, Switching, Table, Transfers
 from torusfabric.schedule.file import load, save
 from torusfabric.schedule.recognise import recognise
@@ -30,7 +30,7 @@ def selections():
     """Yield every algorithm and collective of the catalogue, on a few topologies."""
     for name in TOPOLOGIES:
         topology = parse_topology(name)
-        for collective in map(parse_collective, COLLECTIVES):
+        for collective in map(parse_collective, NAMED_COLLECTIVES):
             for algorithm in CATALOGUE:
                 if algorithm.why_not(topology, collective, Options()) is None:
                     case = f"{name} {collective.kind} {algorithm.name}"

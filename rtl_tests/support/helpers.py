@@ -18,7 +18,11 @@ from torusfabric.rtl.assembly import Assembly
 from torusfabric.rtl.netlist import NetlistBuilder, Part
 from torusfabric.simulation.engines import AmaranthEngine, Job
 
+#: The collectives that a name describes; a pattern needs the list of its messages, too.
+NAMED_COLLECTIVES = [kind for kind in collectives.COLLECTIVES if kind != "pattern"]
+
 __all__ = [
+    "NAMED_COLLECTIVES",
     "as_executed",
     "check_jobs",
     "check_refused",

@@ -7,7 +7,7 @@ from helpers import few
 
 import torusfabric as tf
 from torusfabric.errors import InputError
-from torusfabric.topology import Faulty, Graph, require_cayley_graph
+from torusfabric.topology import Faulty, Graph, require_cayley_graph, topology_from_json
 from torusfabric.topology.validate import validate_cayley_graph
 
 TWISTED = (
@@ -20,6 +20,11 @@ TWISTED = (
     "2~1x3x2",
     "5~4x5",
     "4x3x3~2",
+    "4x4x8~2:0,1",
+    "4x4x8~2:0=3,1",
+    "4x8x8~1,2:0",
+    "2x3x4~1:0=2~2:0=1,1=3",
+    "1~8x13",
 )
 OTHERS = (
     "circulant:16:1,4",
@@ -63,8 +68,9 @@ def test_the_way_round_an_axis_ends_in_another_row(name):
             end = node
             for _ in range(torus.sides[axis]):
                 end = torus.neighbours[end, 2 * axis]
-            for _ in range(torus.twists[axis]):
-                end = torus.neighbours[end, 2 * ((axis + 1) % axes) + 1]
+            for other in range(axes):
+                for _ in range(torus.shifts[axis, other]):
+                    end = torus.neighbours[end, 2 * other + 1]
             assert end == node
 
 
@@ -77,6 +83,56 @@ def test_it_is_a_cayley_graph(name):
     pairs = ((v, int(w)) for v in range(network.nodes) for w in network.neighbours[v])
     lengths = nx.single_source_shortest_path_length(nx.Graph(pairs), 0)
     assert network.distances.tolist() == [lengths[node] for node in range(network.nodes)]
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical", "twists"),
+    [
+        ("8x4~4", "8x4~4", [0, 4]),
+        ("4x8~1:0", "4~4x8", [4, 0]),
+        ("3x5x4~1:0=2~2:1=1", "3~2x5~1x4", [2, 1, 0]),
+        ("4x4x8~2:1,0", "4x4x8~2:0,1", [[0, 0, 4], [0, 0, 4], [0, 0, 0]]),
+        ("4x4x8~2:0=4,1=4", "4x4x8~2:0,1", [[0, 0, 4], [0, 0, 4], [0, 0, 0]]),
+        ("4x8x8~1:0~2:0", "4x8x8~1,2:0", [[0, 4, 4], [0, 0, 0], [0, 0, 0]]),
+        ("4x8x8~1:0~2:0=3", "4x8x8~1:0~2:0=3", [[0, 4, 3], [0, 0, 0], [0, 0, 0]]),
+        ("lattice:0,0,8/4,0,4/0,4,-4", "4x4x8~2:0,1", [[0, 0, 4], [0, 0, 4], [0, 0, 0]]),
+        ("lattice:3,2/-2,3", "1~8x13", [8, 0]),
+    ],
+)
+def test_twists_are_named(name, canonical, twists):
+    """Each form of a name leads to the same network, name and entry of a schedule file."""
+    torus = tf.parse_topology(name)
+    assert isinstance(torus, tf.TwistedTorus)
+    entry = {"kind": "twisted-torus", "sides": [*torus.sides], "twists": twists}
+    assert (torus.name, torus.to_json()) == (canonical, entry)
+    assert torus == tf.parse_topology(canonical) == topology_from_json(entry)
+    assert torus == tf.TwistedTorus(torus.sides, torus.shifts)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_a_lattice_lead_back(seed):
+    """Walks along the rows of a random matrix lead back, and the determinant counts the nodes."""
+    random = np.random.default_rng(seed)
+    axes = int(random.integers(2, 5))
+    rows = random.integers(-4, 5, (axes, axes)).tolist()
+    combinations = np.linalg.inv(rows)
+    for axis, combination in enumerate(combinations):
+        if np.allclose(combination, np.rint(combination), atol=1e-6):
+            with pytest.raises(
+                InputError, match=f"one step along axis {axis}; leave out this axis"
+            ):
+                tf.TwistedTorus.from_lattice(rows)
+            return
+    torus = tf.TwistedTorus.from_lattice(rows)
+    assert torus.nodes == round(abs(np.linalg.det(rows)))
+    written = "/".join(",".join(map(str, row)) for row in rows)
+    assert tf.parse_topology(f"lattice:{written}") == torus
+    for row in rows:
+        node = 0
+        for axis, steps in enumerate(row):
+            for _ in range(abs(steps)):
+                node = torus.neighbours[node, 2 * axis + (steps < 0)]
+        assert node == 0
 
 
 def test_known_figures():
@@ -115,6 +171,16 @@ def test_thousands_of_nodes(name, diameter):
     assert tf.parse_topology(name).diameter == diameter
 
 
+@pytest.mark.parametrize("name", ["4~4x8", "2x2x4~2:0,1", "1~8x13"])
+def test_plan_files(name, tmp_path):
+    """A plan file has the network with its twists, and is read back as the same network."""
+    schedule = tf.plan(name, "alltoall", algorithm="matching")
+    schedule.save(tmp_path / "plan.json")
+    loaded = tf.load(tmp_path / "plan.json")
+    assert loaded.topology == schedule.topology == tf.parse_topology(name)
+    tf.check(loaded)
+
+
 @pytest.mark.parametrize(
     "name", few(2, ["3x4~1", "circulant:8:1,4", "complete:4", "cube:3"], tuples=True)
 )
@@ -145,11 +211,28 @@ def test_hardware(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("4x4~0", "Twists of 4x4 must be 0 for some axis and not for all, not .0, 0."),
-        ("4~1x4~1", "Twists of 4x4 must be 0 for some axis and not for all, not .1, 1."),
+        ("4x4~0", "Twists of 4x4 must not all be 0; 4x4 is the plain torus"),
+        (
+            "4~1x4~1",
+            "Twists of 4x4 must not form a circle: axis 0 shifts axis 1, axis 1 shifts axis 0; ",
+        ),
+        (
+            "4x4x4x4~0:2~2:1~1:0~3:0",
+            "Twists of .* a circle: axis 0 shifts axis 1, axis 1 shifts axis 2, axis 2 shifts",
+        ),
         ("8x4~8", "Twists of 8x4 must be .* less than the side of the next axis, not .0, 8."),
-        ("1x4~0", "Sides of a twisted torus must be two or more integers of at least 2, not '1x4'"),
-        ("4~0", "Sides of a twisted torus must be two or more integers"),
+        ("1x4~0", "Sides of a twisted torus must be two to 22 integers of at least 2, or of 1"),
+        ("4~0", "Sides of a twisted torus must be two to 22 integers"),
+        ("4x4x8~2:3", "Twist ~2:3 must have axes from 0 to 2, not 3"),
+        ("4x4x8~2:0,2", "Twist ~2:2 must have two different axes; no axis shifts itself"),
+        ("4x4x8~2:0,0", "Twist ~2:0 must be written only once"),
+        ("4x4x7~2:0", "Twist ~2:0 must have a number of steps, .* write for example ~2:0=3"),
+        ("4x4x8~2:0=8", "Twist ~2:0 must be less than 8, the side of axis 2, not 8"),
+        ("lattice:4,0/0,8", "This lattice is that of the plain torus 4x8; write 4x8"),
+        ("lattice:1,0/0,8", "Lattice must not lead back to the start in one step along axis 0; le"),
+        ("lattice:1,2/2,4", "Rows of a lattice must be independent, not ..1, 2., .2, 4..: no row"),
+        ("lattice:1,2/3", "Lattice must be a square matrix of integers with 2 to 22 rows"),
+        ("4x4x8~2:", "Topology must be side lengths"),
         ("9999x9999~1", "Twisted torus must have at most 4194304 nodes, not 99980001"),
         ("circulant:8:2", "Offsets of a circulant of 8 nodes must have no divisor in common"),
         (

@@ -236,7 +236,7 @@ class Algorithm:
         True if the algorithm plans on networks in which nodes differ: graphs, meshes, networks with
         faults. If False, the default, it is asked only for networks that look the same from every
         node.
-    listed_groups : bool
+    irregular : bool
         True if the algorithm plans collectives in groups of nodes that a user lists. If False, the
         default, it is asked only for one group of all nodes, and for the groups along axes.
 
@@ -259,7 +259,7 @@ class Algorithm:
     last_for: tuple[str, ...] = ()
     most_arcs: int | None = None
     any_network: bool = False
-    listed_groups: bool = False
+    irregular: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Return the need of the algorithm that a selection does not meet, or None if it fits.
@@ -277,7 +277,7 @@ class Algorithm:
             return self.why_not(groups.group_topology, collective.in_one_group, options)
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
-        if collective.members and not self.listed_groups:
+        if collective.is_irregular and not self.irregular:
             return "all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"

@@ -25,7 +25,6 @@ from .arrowhead.wormhole_forest import WORMHOLE_FOREST
 from .circuit.diagonal.plan import DIAGONAL
 from .circuit.lee_code import LEE_CODE
 from .circuit.max_flow import MAX_FLOW
-from .groups.plan import ANY_GROUP
 from .network.plan import ANY_NETWORK
 from .oblivious.farthest_first import FARTHEST_FIRST
 from .oblivious.hamiltonian.plan import HAMILTONIAN
@@ -35,6 +34,7 @@ from .table.bufferless import BUFFERLESS
 from .table.matching.plan import MATCHING
 from .table.necklace.plan import NECKLACE
 from .table.ring_exchange import RING_EXCHANGE
+from .traffic.plan import ANY_TRAFFIC
 
 __all__ = ["BUILT_IN", "CATALOGUE", "ENTRY_POINT_GROUP", "Catalogue", "choose_algorithm",
            "find_algorithm", "register_algorithm"]  # fmt: skip
@@ -55,7 +55,7 @@ BUILT_IN: tuple[Algorithm, ...] = (
     REDISTRIBUTE,
     RING_EXCHANGE,
     ANY_NETWORK,
-    ANY_GROUP,
+    ANY_TRAFFIC,
 )
 
 #: The group of entry points by which other packages offer algorithms.

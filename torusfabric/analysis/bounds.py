@@ -221,8 +221,9 @@ def lower_bound(
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))
         return max(results)
-    if collective.members:
-        results.append(spread_rounds(len(collective.members[0]), ports))
+    if collective.is_irregular:
+        if collective.members:
+            results.append(spread_rounds(len(collective.members[0]), ports))
         moved = least_time(topology, collective, ports=ports)
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))

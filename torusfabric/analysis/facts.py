@@ -62,7 +62,8 @@ def schedule_facts(
         cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
         `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
         node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
-        nodes whose number differs from the whole network.
+        nodes whose number differs from the whole network. On a graph whose nodes have labels,
+        ``root`` is the root of a single group with its label.
 
     Raises
     ------
@@ -76,10 +77,15 @@ def schedule_facts(
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
-    length, topology = flits or schedule.chunks, schedule.topology
+    length = schedule.collective.longest_flits or flits or schedule.chunks
+    topology = schedule.topology
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
+    if schedule.collective.root is not None:
+        root, *others = schedule.collective.groups(topology).members[:, schedule.collective.root]
+        if not others and topology.has_label(int(root)):
+            network["root"] = f"node {root} {topology.node_name(int(root))}"
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
     return {

@@ -18,7 +18,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
-from .listed_groups import group_least_time, group_longest_distance, group_worst_cut
+from .irregular import group_worst_cut, irregular_least_time, irregular_longest_distance
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -72,8 +72,8 @@ def least_time(
     >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
-    if collective.members:
-        return group_least_time(topology, collective, ports)
+    if collective.is_irregular:
+        return irregular_least_time(topology, collective, ports)
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     nodes, degree = topology.nodes, topology.ports
@@ -161,7 +161,7 @@ def cycle_limit(topology: Topology, collective: Collective, flits: int) -> int:
     >>> cycle_limit(tf.Torus(8, 8), broadcast, 64), cycle_limit(tf.Torus(8, 8), broadcast, 1)
     (16, 8)
     """
-    if collective.members:
+    if collective.is_irregular:
         far = longest_distance(topology, collective, in_cycles=True)
     else:
         group = collective.groups(topology).group_topology
@@ -228,8 +228,8 @@ def longest_distance(topology: Topology, collective: Collective, *, in_cycles: b
     >>> longest_distance(mesh.on_links(3), tf.parse_collective("allgather"), in_cycles=True)
     12
     """
-    if collective.members:
-        return group_longest_distance(topology, collective, in_cycles=in_cycles)
+    if collective.is_irregular:
+        return irregular_longest_distance(topology, collective, in_cycles=in_cycles)
     latency = topology.one_latency if in_cycles else 1
     if latency is not None and collective.local:
         return latency * int(topology.distance(*_local_pairs(topology, collective)).max())
@@ -266,7 +266,7 @@ def least_path_length(topology: Topology, collective: Collective) -> int:
     >>> [least_path_length(mesh, tf.parse_collective(name)) for name in ("allgather", "allreduce")]
     [14, 16]
     """
-    if collective.reducing and collective.to_all and not collective.members:
+    if collective.reducing and collective.to_all and not collective.is_irregular:
         away = topology.all_distances
         return int((away.max(axis=0) + away.max(axis=1)).min())
     return longest_distance(topology, collective)
@@ -292,7 +292,7 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     """
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
-    if collective.members:
+    if collective.is_irregular:
         limit = group_worst_cut(topology, collective)
         least = least_time(topology, collective)
         return "" if limit is None or limit.message_times < least else cut_text(topology, limit)

@@ -22,6 +22,9 @@ from ..toolchain.processes import Interrupted
 __all__ = ["Failure", "failure_of", "flush_or_drop", "page_of", "prepare_streams",
            "writes_to_standard_output"]  # fmt: skip
 
+#: Arguments that are paths of output files.
+OUTPUTS = ("output", "trace", "wave", "plot", "spread")
+
 #: Errors of the operating system that a user can mend: disk full, no memory, too many open files,
 #: failing disk, missing permission.
 _SYSTEM_ERRORS = {
@@ -66,7 +69,7 @@ def writes_to_standard_output(arguments: Namespace) -> bool:
         If the path of an output is empty, if several files would go to standard output, or if
         ``--json`` would write there, too.
     """
-    paths = {name: getattr(arguments, name, None) for name in ("output", "trace", "wave", "plot")}
+    paths = {name: getattr(arguments, name, None) for name in OUTPUTS}
     for name, path in paths.items():
         if path == "":
             raise InputError(f"Argument --{name} must be a path, not empty")

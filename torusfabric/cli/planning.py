@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms import CATALOGUE
+from ..algorithms.spreading import Spreading, explain_spread, find_collisions
 from ..analysis.facts import facts_text, merge_facts, schedule_facts
 from ..collective import split_names
 from ..contract.options import add_options, parse_non_negative_int
-from ..errors import InputError
+from ..errors import InputError, ScheduleError, TorusfabricError
 from ..fabric.choose import ModeChoice, PlanPurpose, choose_mode, choose_schedules
 from ..fabric.options import FILE_OR_TOPOLOGY, add_flits_option, add_selection_arguments
 from ..fabric.spec import FabricSpec
@@ -44,6 +45,15 @@ BOARDS_OPTION = """
 --boards AxB: Draw frames around this many equal blocks along each axis, each on a board, and bars
     across the links between boards. Default: none. Example: 2x1.
 """
+
+#: Declaration of the option that mends a schedule.
+SPREAD_OPTION = """
+--spread FILE[,FILE..]: Delay transfers that meet on a link or come too early, until none do, and
+    write the schedule to this file. Several schedules take one file each. Example: right.json.
+"""
+
+#: The most collisions in the output of a command: for people, and in JSON.
+MOST_PRINTED, MOST_LISTED = 5, 1000
 
 
 def add_commands(commands: Commands) -> None:
@@ -87,6 +97,7 @@ def add_commands(commands: Commands) -> None:
     checker = add_command(commands, "check", run_check)
     add_selection_arguments(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
     add_flits_option(checker)
+    add_options(checker, SPREAD_OPTION, FORCE)
 
 
 def run_algorithms(arguments: Namespace) -> None:
@@ -142,6 +153,21 @@ def _output_files(arguments: Namespace) -> list[str]:
         raise InputError(
             f"--output must be {count} different files joined by commas, one for each of "
             f"{arguments.collective}, not {arguments.output}"
+        )
+    for file in files:
+        check_output(arguments, file, BEGINNING)
+    return files
+
+
+def _spread_files(arguments: Namespace, count: int) -> list[str]:
+    """Return the files of ``--spread``, one for each of `count` schedules, or none without it."""
+    if arguments.spread is None:
+        return []
+    files: list[str] = arguments.spread.split(",") if count > 1 else [arguments.spread]
+    if len(set(files)) != count:
+        raise InputError(
+            f"--spread must be {count} different files joined by commas, one for each schedule, "
+            f"not {arguments.spread}"
         )
     for file in files:
         check_output(arguments, file, BEGINNING)
@@ -223,9 +249,73 @@ def run_check(arguments: Namespace) -> None:
     chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose(arguments.flits))
     if links:
         chosen = tuple(replace(one, schedule=_without_links(one.schedule, links)) for one in chosen)
-    found = [_choice_facts(arguments, one) for one in chosen]
+    files = _spread_files(arguments, len(chosen))
+    mended = [_mended_schedule(one.schedule) for one in chosen] if files else []
+    if files:
+        pairs = zip(chosen, mended, strict=True)
+        chosen = tuple(replace(one, schedule=each.schedule) for one, each in pairs)
+    found = [_facts_or_hint(arguments, one) for one in chosen]
+    for one, facts, file, each in zip(chosen, found, files, mended, strict=False):
+        with progress_bar("writing the schedule"):
+            save(one.schedule, file, force=arguments.force)
+        facts |= {"file": file, "spread": each.to_json(MOST_LISTED)}
     facts = merge_facts(found) | _elapsed_seconds(began)
-    print_report(arguments, facts, facts_text(facts))
+    shown = {name: value for name, value in facts.items() if name != "spread"}
+    print_report(arguments, facts, facts_text(shown) | _spread_texts(mended))
+
+
+def _mended_schedule(schedule: Schedule) -> Spreading:
+    """Return a schedule without collisions, and where its transfers met."""
+    with progress_bar("searching for rounds") as progress:
+        return explain_spread(schedule, progress=progress)
+
+
+def _facts_or_hint(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
+    """Return the result of `_choice_facts`; an error that ``--spread`` mends says so.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule of the mode `chosen` has a fault.
+    """
+    try:
+        return _choice_facts(arguments, chosen)
+    except ScheduleError as error:
+        try:
+            count = len(find_collisions(chosen.schedule))
+        except TorusfabricError:
+            raise error from None
+        raise ScheduleError(
+            f"{error}; {count} such fault{'s' * (count != 1)} in all, which `check --spread FILE` "
+            "mends by delays"
+        ) from error
+
+
+def _spread_texts(mended: list[Spreading]) -> dict[str, str]:
+    """Return lines about schedules that were spread, for people.
+
+    ``mended[k]`` is the result for mode k.
+    """
+    lines: dict[str, str] = {}
+    for number, each in enumerate(mended):
+        name = f"spread {number}" if len(mended) > 1 else "spread"
+        if each.bounds is None:
+            lines[name] = "nothing to mend: no transfers meet, and the schedule is unchanged"
+            continue
+        before, after, bounds = each.rounds_before, each.schedule.round_count, each.bounds
+        lines[name] = (
+            f"{before} {each.schedule.switching.unit}{'s' * (before != 1)} before, {after} now; "
+            f"these transfers take at least {bounds.rounds}"
+        )
+        lines[f"{name}: limits"] = (
+            f"{bounds.load} for the busiest link or port ({each.busiest}), {bounds.chain} for the "
+            "longest chain of transfers"
+        )
+        counts = ", ".join(f"{count} {kind}" for kind, count in each.kind_counts.items())
+        lines[f"{name}: collisions"] = f"{len(each.collisions)} ({counts})"
+        for place, collision in enumerate(each.collisions[:MOST_PRINTED], 1):
+            lines[f"{name}: no. {place}"] = str(collision)
+    return lines
 
 
 def _take_broken_links(arguments: Namespace) -> list[str | Path]:

@@ -32,8 +32,8 @@ class CommandEntry(NamedTuple):
 #: only these, and lists the groups of the others.
 COMMON = frozenset({
     "algorithm", "board", "build", "bus", "data", "flits", "format", "job", "jobs", "json",
-    "max_flits", "op", "output", "plan", "plot", "pnr", "port", "root", "table", "target", "top",
-    "wave", "width",
+    "max_flits", "op", "output", "plan", "plot", "pnr", "port", "root", "spread", "table",
+    "target", "top", "wave", "width",
 })  # fmt: skip
 
 #: For each group, the subjects of its options that help does not show first. A group of an adapter
@@ -68,7 +68,7 @@ plan and look
         check a schedule file, or what is planned
         torusfabric check plan.json
         torusfabric check 4x4 alltoall
-        torusfabric check --plan plan.json --flits 16
+        torusfabric check mine.json --spread right.json
     compare compare
         put all algorithms that fit side by side, for one collective or several in a fabric
         torusfabric compare 8x8 allgather --target ecp5-25k

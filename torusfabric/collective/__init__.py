@@ -3,6 +3,7 @@ results.
 
 - `definitions`, `names`, `offsets`: the table of collectives, and the parser of their names.
 - `collective`: a collective on a network, its numbered blocks, and the layout of memories.
+- `traffic`: the messages of a pattern, and their files.
 - `operators`, `combining`: reduction operators, and the order in which words are combined.
 - `words`: random messages, and the words that a collective must deliver.
 """
@@ -13,10 +14,12 @@ from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, De
 from .names import parse_collective
 from .offsets import NO_NODE, NameParts, split_name, split_names
 from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
+from .traffic import Message, Traffic
 from .words import expected_words, random_messages
 
 __all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "NO_NODE", "OPERATORS", "SIGNED", "Blocks",
-           "Collective", "DeliveredContent", "CollectiveDefinition", "MemoryLayout", "NameParts",
-           "Operator", "DeliveryTarget", "Words", "combine_in_tree", "expected_words",
+           "Collective", "DeliveredContent", "CollectiveDefinition", "MemoryLayout", "Message",
+           "NameParts",
+           "Operator", "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "expected_words",
            "parse_collective", "parse_operators", "random_messages", "register_operator",
            "split_name", "split_names", "tree_levels"]  # fmt: skip

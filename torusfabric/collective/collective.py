@@ -32,11 +32,22 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, parse_non_negative_int, require_type, unknown_name_error
-from ..topology import Groups, IntArray, IntLike, Topology, check_supports_any_root
+from ..topology import (
+    BoolArray,
+    Groups,
+    IntArray,
+    IntLike,
+    Topology,
+    check_supports_any_root,
+)
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .offsets import NO_NODE, nodes_at_offset
+from .traffic import Traffic
 
 __all__ = ["EVERY_NODE", "Blocks", "Collective", "MemoryLayout"]
+
+#: The collectives whose messages may have unequal lengths.
+KINDS_WITH_LENGTHS = ("allgather", "gather", "scatter", "reduce-scatter", "alltoall")
 
 #: In `Blocks.postcondition`: the block must reach every node of its group.
 EVERY_NODE = -1
@@ -65,6 +76,12 @@ class Collective:
     members : tuple of (tuple of int)
         The nodes of each group, if a user lists them; the place of a node in its group is its
         position. Empty for one group of all nodes, and for groups that axes span.
+    traffic : Traffic or None
+        The messages of a pattern; None for all other collectives.
+    lengths : tuple of (tuple of int)
+        The flits of each message, if messages have unequal lengths: a row for each origin, with an
+        entry for each destination. All-gather and gather have one entry a row, scatter and
+        reduce-scatter one row. Empty if all messages have the same length.
 
     Examples
     --------
@@ -87,6 +104,8 @@ class Collective:
     offsets: tuple[str, ...] = ()
     without: tuple[int, ...] = ()
     members: tuple[tuple[int, ...], ...] = ()
+    traffic: Traffic | None = None
+    lengths: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -110,6 +129,38 @@ class Collective:
         offsets = entries_of(self.offsets)
         each_text = tuple(require_type("Offsets", text, str, "a list of texts") for text in offsets)
         object.__setattr__(self, "offsets", each_text)
+        self._check_traffic()
+
+    def _check_traffic(self) -> None:
+        """Check the fields `traffic` and `lengths`."""
+        rows = tuple(
+            tuple(parse_non_negative_int("Count", count) for count in entries_of(row))
+            for row in entries_of(self.lengths)
+        )
+        if rows and len({count for row in rows for count in row}) == 1:
+            raise InputError("Counts must be unequal; messages of one length are given by --flits")
+        object.__setattr__(self, "lengths", rows)
+        if self.kind == "pattern" and self.traffic is None:
+            raise InputError("A pattern needs the list of its messages; give --traffic FILE")
+        if self.kind != "pattern" and self.traffic is not None:
+            raise InputError(f"Traffic is for the collective pattern, not for {self.kind}")
+        if rows and (self.kind not in KINDS_WITH_LENGTHS or self.axes is not None):
+            raise InputError(
+                f"Counts are for {', '.join(KINDS_WITH_LENGTHS)} of all nodes or of listed nodes, "
+                f"not for {self.name}"
+            )
+
+    @property
+    def is_irregular(self) -> bool:
+        """True if nodes are listed, messages are listed, or messages have unequal lengths."""
+        return bool(self.members or self.lengths) or self.traffic is not None
+
+    @property
+    def longest_flits(self) -> int | None:
+        """Flits of the longest message, if messages have unequal lengths; else None."""
+        if self.traffic is not None:
+            return None if self.traffic.has_one_length else self.traffic.longest_flits
+        return max(max(row) for row in self.lengths) if self.lengths else None
 
     @property
     def definition(self) -> CollectiveDefinition:
@@ -210,11 +261,22 @@ class Collective:
         [[2, -2, 1, -2], [3, -2, -2, 0], [-2, 0, 3, -2], [-2, 1, -2, 2]]
         """
         groups = self.groups(topology)
+        if self.traffic is not None:
+            return self._pattern_targets(groups.group_size)
         group = groups.group_topology
         offsets = self.in_one_group.offsets or group.port_names
         columns = [nodes_at_offset(offset, group) for offset in offsets]
         targets = np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
         return _targets_in_groups(groups, targets) if self.members else targets
+
+    def _pattern_targets(self, nodes: int) -> IntArray:
+        """Return a destination of each message of a pattern, shape (nodes, numbers)."""
+        assert self.traffic is not None
+        self.traffic.check_nodes(nodes)
+        source, number, destination = self.traffic.delivery_table.T
+        targets = np.full((nodes, int(number.max()) + 1), NO_NODE)
+        targets[source, number] = destination
+        return targets
 
     def groups(self, topology: Topology) -> Groups:
         """Return the groups of nodes of a topology, in each of which the collective runs."""
@@ -228,10 +290,10 @@ class Collective:
         themselves.
         """
         check_supports_any_root(topology)
-        if self.members:
+        if self.is_irregular:
             raise InputError(
-                "Root any needs one group of all nodes, or groups along axes; for groups of listed "
-                "nodes give the position of the root in its group, such as --root 0"
+                "Root any needs messages of one length in one group of all nodes, or in groups "
+                "along axes; give the position of the root, such as --root 0"
             )
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
@@ -255,6 +317,10 @@ class Collective:
             entry["without"] = list(self.without)
         if self.members:
             entry["groups"] = [list(group) for group in self.members]
+        if self.traffic is not None:
+            entry["traffic"] = self.traffic.to_json()
+        if self.lengths:
+            entry["lengths"] = [list(row) for row in self.lengths]
         return entry
 
     def __str__(self) -> str:
@@ -401,6 +467,10 @@ class Blocks:
         `target_positions`.
         """
         origins = np.full_like(self.target_positions, NO_NODE)
+        if self.collective.traffic is not None:
+            source, number, destination = self.collective.traffic.delivery_table.T
+            origins[destination, number] = source
+            return origins
         position, offset = np.nonzero(self.target_positions >= 0)
         origins[self.target_positions[position, offset], offset] = position
         return origins
@@ -533,7 +603,19 @@ class Blocks:
         nodes, blocks : ndarray of int, shape (pairs,)
             Pair k says that node ``nodes[k]`` must hold block ``blocks[k]``.
         """
-        if self.collective.definition.target is DeliveryTarget.OFFSETS:
+        block = block[self.has_block(block)]
+        if self.collective.traffic is not None:
+            source, number, destination = self.collective.traffic.delivery_table.T
+            first = np.append(0, np.cumsum(np.bincount(
+                source * self.messages_per_origin + number,
+                minlength=self.group_size * self.messages_per_origin)))  # fmt: skip
+            order = np.lexsort((destination, number, source))
+            message = block // self.chunks
+            counts = first[message + 1] - first[message]
+            within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            position = destination[order][np.repeat(first[message], counts) + within]
+            block = np.repeat(block, counts)
+        elif self.collective.definition.target is DeliveryTarget.OFFSETS:
             position = self.target_positions[self.origin(block)].ravel()
             block = np.repeat(block, self.messages_per_receiver)
         else:
@@ -544,6 +626,62 @@ class Blocks:
             position = np.tile(np.arange(self.group_size), len(block))
             block = np.repeat(block, self.group_size)
         return self._nodes_at(position, block), np.tile(block, self.copies_per_block)
+
+    @cached_property
+    def message_lengths(self) -> IntArray | None:
+        """The flits of each message, shape (origins, messages of an origin); None if all are equal.
+
+        There is a single row if the root is the only origin, and in a reduce-scatter.
+        """
+        if self.collective.longest_flits is None:
+            return None
+        if self.collective.traffic is not None:
+            return self.collective.traffic.flits_by_number(self.group_size)
+        lengths = np.array(self.collective.lengths)
+        shape = (
+            1 if self.single_origin or self.collective.reducing else self.group_size,
+            self.messages_per_origin,
+        )
+        if lengths.shape != shape:
+            one = 1 in shape
+            must = f"{max(shape)} numbers" if one else f"{shape[0]} lines of {shape[1]} numbers"
+            raise InputError(
+                f"Counts of {self.collective.kind} must be {must}, not "
+                f"{lengths.size if one else f'{lengths.shape[0]} lines of {lengths.shape[1]}'}"
+            )
+        return lengths
+
+    def has_block(self, block: IntLike) -> BoolArray:
+        """Return True for each block that its message is long enough to have, elementwise.
+
+        A message of n flits has ceil(n / u) blocks, where u is the length of a block: that of the
+        longest message divided by the number of chunks, rounded up.
+        """
+        block, lengths = np.asarray(block), self.message_lengths
+        if lengths is None:
+            return np.ones(block.shape, bool)
+        flits = -(-int(lengths.max()) // self.chunks)
+        row = 0 if len(lengths) == 1 else block // self.blocks_per_origin
+        number = self.destination(block) if self.collective.personal else 0
+        found: BoolArray = self.chunk(block) * flits < lengths[row, number]
+        return found
+
+    @cached_property
+    def received_lengths(self) -> IntArray | None:
+        """The flits of each received part, shape (positions, parts); None if all are equal."""
+        lengths = self.message_lengths
+        if lengths is None:
+            return None
+        position, part = np.indices((self.group_size, self.messages_per_receiver))
+        origin = np.maximum(self.origin_of_part(position, part), 0)
+        row = origin if len(lengths) > 1 else 0 * origin
+        number = 0 * part
+        if self.collective.personal:
+            number = part if self.collective.local else position
+        there: IntArray = np.where(
+            self.origin_of_part(position, part) == NO_NODE, 0, lengths[row, number]
+        )
+        return there
 
     def block_entry(self, block: int) -> tuple[int, ...]:
         """Return a block as in a schedule file: (origin, chunk) or (origin, destination, chunk).
@@ -746,4 +884,5 @@ class MemoryLayout:
         origin = self.blocks.origin_of_part(position, part)
         goal = part if self.blocks.collective.local else position
         group = np.maximum(self.blocks.groups.group_of_node[nodes], 0)
-        return np.where(origin == NO_NODE, -1, self.blocks.encode(origin, chunk, goal, group))
+        found = self.blocks.encode(np.maximum(origin, 0), chunk, goal, group)
+        return np.where((origin == NO_NODE) | ~self.blocks.has_block(found), -1, found)

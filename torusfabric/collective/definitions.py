@@ -45,8 +45,8 @@ class CollectiveDefinition:
     aliases : tuple of str
         The names that papers use for the collective.
     local : bool
-        True if a node sends only to the nodes at given offsets (exchange, halo). Without given
-        offsets these are its neighbours.
+        True if a node sends only to some nodes: those at given offsets (exchange, halo), by default
+        its neighbours, or those of the messages that a user lists (pattern).
     """
 
     content: DeliveredContent
@@ -109,6 +109,12 @@ COLLECTIVES = {
         DeliveredContent.EACH,
         DeliveryTarget.OFFSETS,
         ("halo-exchange", "neighbor-allgather"),
+        local=True,
+    ),
+    "pattern": CollectiveDefinition(
+        DeliveredContent.EACH,
+        DeliveryTarget.PERSONAL,
+        ("traffic", "traffic-pattern"),
         local=True,
     ),
 }  # fmt: skip

@@ -1,14 +1,17 @@
 """Parser of collective names, such as ``broadcast@0+2`` or ``exchange[+0,(1,-2)]``."""
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import InputError
+from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
+from ..toolchain.reading import read_text
 from ..toolchain.values import (
     entries_of,
     message_text,
@@ -16,13 +19,17 @@ from ..toolchain.values import (
     require_type,
     unknown_name_error,
 )
-from ..topology import Topology, check_members, parse_axes
+from ..topology import Topology, check_members, parse_axes, split_faults
 from .collective import Collective
 from .definitions import COLLECTIVES
 from .offsets import split_offsets
+from .traffic import Traffic
 
 __all__ = ["parse_collective"]
 
+
+#: The largest file of counts, in bytes.
+MOST_COUNT_BYTES = 2**26
 
 #: The most nodes of one range in the text of a group.
 MOST_RANGE = 2**20
@@ -32,13 +39,15 @@ Axes: TypeAlias = Sequence[int] | int | str | None
 
 
 @public
-def parse_collective(
+def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     name: str,
     *,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
     offsets: Sequence[str] | str = (),
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Traffic | AnyPath | Iterable[Any] | None = None,
+    counts: Any = None,
     topology: Topology | None = None,
 ) -> Collective:
     """Return the collective that a user names.
@@ -52,14 +61,22 @@ def parse_collective(
         single offset.
     root : int or str, optional
         The position of the root in its group (default 0). Only for a collective that has a root.
+        Also the name of a node, if `topology` is given and there is at most one group.
     axes : sequence of int, int or str, optional
         The axes that span the groups, if `name` has none: numbers, or text such as ``"0+2"``.
     offsets : sequence of str or str, optional
         The offsets to which nodes send in an exchange or halo, if `name` has none in brackets:
         names of ports, or coordinates such as ``"(1,-2)"``.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, in the order of their positions, if `name` has none in braces. All
-        groups have the same number of nodes.
+        groups have the same number of nodes. If `topology` is given, a node may be called by its
+        name.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of a pattern; a path is that of a file for `Traffic.read`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal: a number for each origin (all-gather,
+        gather) or each destination (scatter, reduce-scatter), or a matrix [origin, destination]
+        (all-to-all). A path is that of a file with a row of numbers a line.
     topology : Topology, optional
         If given, root, axes, offsets and nodes must exist in this topology.
 
@@ -70,13 +87,13 @@ def parse_collective(
 
     Examples
     --------
-    >>> parse_collective("All-to-all broadcast")
-    Collective(kind='allgather', root=None, axes=None, offsets=(), without=(), members=())
+    >>> parse_collective("All-to-all broadcast").kind
+    'allgather'
     >>> from torusfabric.topology import Torus
-    >>> parse_collective("reduction@1", root=2, topology=Torus(8, 4))
-    Collective(kind='reduce', root=2, axes=(1,), offsets=(), without=(), members=())
-    >>> parse_collective("allreduce@0+1", topology=Torus(8, 4))
-    Collective(kind='allreduce', root=None, axes=None, offsets=(), without=(), members=())
+    >>> print(parse_collective("reduction@1", root=2, topology=Torus(8, 4)))
+    reduce@1 from 2
+    >>> print(parse_collective("allreduce@0+1", topology=Torus(8, 4)))
+    allreduce
     >>> print(parse_collective("exchange[+1, (1, -2)]"))
     exchange[+1,(1,-2)]
     >>> parse_collective("allgather@{0-2,5}").members
@@ -87,17 +104,26 @@ def parse_collective(
     name, offsets = _extract_offsets(name if isinstance(name, str) else repr(name), offsets)
     if name.lower().startswith("shift") and len(offsets) != 1:
         raise InputError(f"Shift must be by one offset, as in shift[+0], not by {len(offsets)}")
-    name, members = _extract_groups(name, groups)
+    name, members = _extract_groups(name, groups, topology)
     kind, axes = _parse_name(name, axes)
     if members and axes is not None:
         raise InputError("Groups must be given by axes or by nodes, not by both")
     if offsets and not COLLECTIVES[kind].local:
         raise InputError(f"{kind} takes no offsets; leave [{','.join(offsets)}] out")
+    messages: Any = Traffic.read(traffic) if isinstance(traffic, str | os.PathLike) else traffic
     collective = Collective(
-        kind, axes=_parse_axes(axes, topology), offsets=offsets, members=members
+        kind,
+        axes=_parse_axes(axes, topology),
+        offsets=offsets,
+        members=members,
+        traffic=messages if messages is None else Traffic(messages),
+        lengths=() if counts is None else _parse_counts(kind, counts),
     )
     if topology is not None:
         check_members(topology, members)
+        if collective.traffic is not None:
+            collective.traffic.check_nodes(topology.nodes)
+        _ = collective.blocks(topology, 1).message_lengths  # refuses counts of another shape
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
@@ -125,7 +151,7 @@ def _extract_offsets(name: str, offsets: Sequence[str] | str) -> tuple[str, tupl
 
 
 def _extract_groups(
-    name: str, groups: Sequence[Sequence[int]] | str
+    name: str, groups: Sequence[Sequence[int | str]] | str, topology: Topology | None
 ) -> tuple[str, tuple[tuple[int, ...], ...]]:
     """Split `name` into the name without groups, and the nodes of each group in braces.
 
@@ -139,26 +165,57 @@ def _extract_groups(
         groups, name = text, base
     if not isinstance(groups, str):
         each = (entries_of(group) for group in entries_of(groups))
-        return name, tuple(tuple(map(_node_number, group)) for group in each)
+        return name, tuple(tuple(_node_number(node, topology) for node in group) for group in each)
     if groups and not re.fullmatch(r"\s*(\{[^{}]*\}\s*)+", groups):
         raise InputError(
             f"Groups must be nodes in braces, as in allgather@{{0-3}}{{8,9,12,13}}, not {groups!r}"
         )
-    return name, tuple(tuple(_nodes_of_text(part)) for part in re.findall(r"\{([^{}]*)\}", groups))
+    parts = re.findall(r"\{([^{}]*)\}", groups)
+    return name, tuple(tuple(_nodes_of_text(part, topology)) for part in parts)
 
 
-def _node_number(node: object) -> int:
-    """Return a node of a group as an integer, after checking that it is one."""
+def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the field `lengths` of a collective, given the numbers of a user or their file."""
+    if isinstance(counts, str | os.PathLike):
+        rows = [
+            [parse_non_negative_int("Count", word) for word in line.replace(",", " ").split()]
+            for line in read_text(counts, "File of counts", most=MOST_COUNT_BYTES).splitlines()
+            if line.strip()
+        ]
+        if len({len(row) for row in rows}) > 1:
+            raise InputError(f"File of counts {counts} must have equally many numbers in each line")
+        counts = rows
+    table = np.asarray(counts)
+    if table.dtype.kind not in "iu" or table.ndim not in (1, 2) or not table.size:
+        raise InputError(
+            f"Counts must be a list or a matrix of numbers, not {message_text(counts)}"
+        )
+    if kind in ("allgather", "gather"):
+        table = table.reshape(-1, 1)
+    elif kind in ("scatter", "reduce-scatter"):
+        table = table.reshape(1, -1)
+    return tuple(map(tuple, np.atleast_2d(table).tolist()))
+
+
+def _node_number(node: object, topology: Topology | None) -> int:
+    """Return a node of a group, a number or a name, as an integer."""
+    if isinstance(node, str) and topology is not None and not re.fullmatch("[0-9]{1,4000}", node):
+        return topology.node_number(node, noun="Node of a group")
     return parse_non_negative_int("Node of a group", node)
 
 
-def _nodes_of_text(text: str) -> Iterator[int]:
-    """Yield the nodes of a list of numbers and ranges, such as ``0-3,9``."""
-    for part in text.split(","):
-        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+def _nodes_of_text(text: str, topology: Topology | None) -> Iterator[int]:
+    """Yield the nodes of a list of numbers, ranges and names, such as ``0-3,9`` or ``hub,leaf``."""
+    for part in split_faults(text):
+        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
+        named = None if topology is None else topology.find_node(part)
+        if not ends and named is not None:
+            yield named
+            continue
         if not ends or int(ends[2] or ends[1]) < int(ends[1]):
             raise InputError(
-                f"Nodes of a group must be numbers and ranges, as in {{0-3,9}}, not {{{text}}}"
+                "Nodes of a group must be numbers and ranges, as in {0-3,9}, or names that reports "
+                f"print, not {part or 'nothing'} in {{{text}}}"
             )
         last = int(ends[2] or ends[1])
         if last - int(ends[1]) >= MOST_RANGE:
@@ -202,12 +259,32 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     whole = collective.axes is None and not collective.members
     where = "a node" if whole else "a position in a group"
     number = "a node number" if whole else where
+    if isinstance(root, str) and topology is not None and collective.axes is None:
+        root = _root_by_name(root, collective, topology)
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
         raise InputError(f"Root must be {number}, not {message_text(root)}")
     nodes = None if topology is None else collective.groups(topology).group_size
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
+
+
+def _root_by_name(root: str, collective: Collective, topology: Topology) -> int:
+    """Return the root that a user calls by the name of its node: the node, or its position.
+
+    A position is that in the single group of `collective`. Several groups have a root each, which
+    one name cannot tell.
+    """
+    if len(collective.members) > 1:
+        raise InputError(
+            f"Root must be a position in a group for several groups, not {message_text(root)}"
+        )
+    node = topology.node_number(root, noun="Root")
+    for group in collective.members:
+        if node not in group:
+            raise InputError(f"Root must be a node of the group, not {message_text(root)}")
+        return group.index(node)
+    return node
 
 
 def _parse_axes(axes: Axes, topology: Topology | None) -> tuple[int, ...] | None:

@@ -112,6 +112,10 @@ def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.b
         there = there & np.repeat(
             origin != NO_NODE, shape[1] // blocks.messages_per_receiver, axis=1
         )
+    if (lengths := blocks.received_lengths) is not None:
+        flit = np.arange(shape[1]) % (shape[1] // lengths.shape[1])
+        position = blocks.groups.position_of_node
+        there = there & (flit < np.repeat(lengths[position], shape[1] // lengths.shape[1], axis=1))
     return np.broadcast_to(there, shape)
 
 

@@ -261,13 +261,13 @@ def parse_constants(text: str) -> dict[str, str]:
     return found
 
 
-def parse_node_or_any(text: str) -> int | Literal["any"]:
-    """Return the node number that a text contains, or the word "any" unchanged."""
-    if text == "any":
-        return "any"
-    if not re.fullmatch(r"[0-9]{1,4000}", text):
-        raise argparse.ArgumentTypeError(f"must be a node number or any, not {text!r}")
-    return int(text)
+def parse_node_or_any(text: str) -> int | str:
+    """Return the number of a node that a text contains; the name of a node, or "any", unchanged."""
+    if re.fullmatch(r"[0-9]{1,4000}", text):
+        return int(text)
+    if text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a node or any, not {text!r}")
+    return text
 
 
 def parse_positive_or_auto(text: str) -> int | Literal["auto"]:

@@ -1,8 +1,9 @@
 """Layouts: positions of nodes in the plane, and the direction of each port.
 
 This module has the layouts of a torus and an arrowhead torus, `graph_layout` those of all other
-topologies. In the pictogram of the paper, an arrowhead torus is a large triangle: a hexagon in the
-middle, cut into six triangular *sectors*, and at the corners three *heads*, T1 to T3.
+topologies. In the pictures of Deserable ("Broadcasting in the Arrowhead Torus", INRIA research
+report 2827, 1996), an arrowhead torus is a large triangle: a hexagon in the middle, cut into six
+triangular *sectors*, and at the corners three *heads*, T1 to T3.
 
 Coordinates are in hops, x to the right and y downwards. In this module, a *step* is the vector from
 a node to the end of one hop along a port. If a neighbour lies exactly one step away, the link is
@@ -86,7 +87,8 @@ class NodeLayout:
     def is_line(self) -> np.ndarray:
         """True for each port whose link is drawn as one line, a bool array of shape (nodes, ports).
 
-        Any other link is drawn as a stub, a short line, at either end.
+        This is so if the neighbour lies in the picture exactly one hop away in the direction of the
+        port. Any other link is drawn as a stub, a short line, at either end.
         """
         there = self.positions[:, self.topology.neighbours]
         gap = there - self.positions[:, :, None] - self.steps
@@ -94,7 +96,7 @@ class NodeLayout:
 
     @cached_property
     def hop_vectors(self) -> np.ndarray:
-        """Vector in the picture of one hop along each port, an array of shape (nodes, ports, 2)."""
+        """Vector (x, y) of one hop along each port in the picture, shape (nodes, ports, 2)."""
         shape = 2, self.topology.nodes, self.topology.ports
         return np.moveaxis(np.broadcast_to(self.steps, shape), 0, 2)
 
@@ -102,15 +104,17 @@ class NodeLayout:
     def link_end_directions(self) -> tuple[np.ndarray, np.ndarray]:
         """Directions in which links leave and reach each node in the picture.
 
-        With links in both directions, the ends of links at a node are its ports. With one-way
-        links, a node has twice as many ends: first the out-ports, then the in-ports.
+        If every link goes both ways, the ends of links at a node are its ports, end p at port p.
+        If some link goes one way only, a node with P ports has 2 P ends: end p is out-port p, and
+        end P + p is in-port p.
 
         Returns
         -------
-        steps : ndarray of float, shape (nodes, ends, 2)
-            Vector of one hop along each end.
-        back : ndarray of int
-            The end at which the link of each out-port arrives.
+        directions : ndarray of float, shape (nodes, ends, 2)
+            For each end, the vector (x, y) in hops from the node along the link: towards the
+            neighbour at an out-port, towards the sender at an in-port.
+        back : ndarray of int, shape (ports,)
+            For each out-port, the number of the end at the neighbour where its link arrives.
         """
         topology = self.topology
         if topology.backwards is topology:
@@ -120,7 +124,7 @@ class NodeLayout:
 
     @cached_property
     def drawn_links(self) -> np.ndarray:
-        """Lines to draw for links, an array of pairs (node, port): each line begins at this port.
+        """Ports at which a line for a link begins, as an array of pairs (node, port).
 
         A link that is drawn as one line has one pair, a link that is drawn as two stubs (short
         lines) has two. If some link goes one way only, each arc has a pair.
@@ -134,9 +138,9 @@ class NodeLayout:
 
     @cached_property
     def bounding_box(self) -> np.ndarray:
-        """Bounds of the picture in hops, stubs included, as an array [[x, y], [x, y]].
+        """Bounds of the picture in hops, stubs included: an array [[x, y], [x, y]] of two corners.
 
-        The first row has the least coordinates, the second row the largest.
+        The first row has the smallest coordinates, the second row the largest.
         """
         margin = 1.2 if self.ghosts else 0.75
         boxes = [self.positions - margin, self.positions + margin]
@@ -149,9 +153,10 @@ class NodeLayout:
 def torus_layout(
     topology: Torus, *, centre: int | None = None, in_one_row: bool = False
 ) -> NodeLayout:
-    """Return the layout of a torus.
+    """Return the layout of a torus: a grid of rows and columns for each layer.
 
-    The last two axes are rows and columns. Each position on the other axes is a layer.
+    The last two axes are the rows and columns of a grid. The nodes with equal coordinates on all
+    other axes form a layer, with a grid of its own.
 
     Parameters
     ----------
@@ -266,20 +271,22 @@ def _layer_captions(
 
 
 def _lattice_to_plane(points: np.ndarray) -> np.ndarray:
-    """Map lattice points (x, y) of the arrowhead to the plane, in hops.
+    """Map points of the triangular lattice to the picture: from (x, y) to (x, y) in hops.
 
-    Direction N is up; SW and SE are a third of a turn away from it.
+    In lattice points, x counts hops in direction N, and y hops in direction SW. In the picture N is
+    up, and SW and SE are a third of a turn away from it. Both arrays have the shape (2, points).
     """
     x, y = np.asarray(points, float)
     return np.stack([-math.sqrt(3) / 2 * y, y / 2 - x])
 
 
 def _pictogram_triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the triangles of the paper's picture of an arrowhead torus, as arrays of corners.
+    """Return the nine triangles of the picture of an arrowhead torus, as lists (heads, sectors).
 
-    They are the three triangles (heads) at the corners of a large triangle, and the six triangles
-    (sectors) of the hexagon in its middle. The corners of the large triangle are `side` = 2^n hops
-    from the middle. The hexagon has two thirds of its area, which is the area of all nodes.
+    In this picture (Deserable 1996, figure 2) an arrowhead torus of order n is a large triangle,
+    whose corners are `side` = 2^n hops from the middle. In its middle is a hexagon, cut into six
+    triangles, the sectors. The three heads are triangles from the hexagon to the corners. Each
+    triangle is an array of its corners in hops, shape (2, 3).
     """
     middle = np.zeros((2, 1))
     corners = _lattice_to_plane(
@@ -293,10 +300,9 @@ def _pictogram_triangles(side: float) -> tuple[list[np.ndarray], list[np.ndarray
 
 
 def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False) -> NodeLayout:
-    """Return the layout of an arrowhead torus as a large triangle (figure 2b of the paper).
+    """Return the layout of an arrowhead torus as a large triangle (Deserable 1996, figure 2b).
 
-    An arrowhead of order n consists of four arrowheads of order n - 1. The three at the corners of
-    the triangle are its heads T1 to T3.
+    The parts of the picture at the corners of the triangle are called its heads, T1 to T3.
 
     Parameters
     ----------
@@ -324,11 +330,12 @@ def arrowhead_layout(topology: Arrowhead, root: int = 0, *, turned: bool = False
 
 
 def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
-    """Return the layout of an arrowhead torus as a hexagon without holes (figure 2c of the paper).
+    """Return the layout of an arrowhead torus as a hexagon (Deserable 1996, figure 2c).
 
-    As a triangle, the arrowhead has heads T1 to T3 outside of this hexagon, and holes within it.
-    Each head is moved by 2^n hops into the holes at the opposite side of the hexagon, U1 to U3. The
-    torus stays the same, because 2^n hops in one direction lead back to the first node.
+    In the picture of an arrowhead torus of order n as a large triangle, the corners of the triangle
+    (its heads T1 to T3) are outside of this hexagon, and the hexagon has holes. Here each head is
+    moved by 2^n hops into the holes at the opposite side of the hexagon, U1 to U3. The torus stays
+    the same, because 2^n hops in one direction lead back to the first node.
 
     Parameters
     ----------
@@ -357,10 +364,11 @@ def hexagon_layout(topology: Arrowhead, root: int = 0) -> NodeLayout:
 
 
 def _corner_captions(letter: str, triangles: Sequence[np.ndarray]) -> tuple[Caption, ...]:
-    """Return the captions T1 to T3 or U1 to U3 of the parts of an arrowhead torus.
+    """Return the captions T1 to T3 or U1 to U3 of three triangles of an arrowhead torus.
 
-    Each caption is placed outside of its triangle. With `letter` T, `triangles` has the corners of
-    the triangular picture; with U, the parts of the hexagonal picture into which they are moved.
+    Each caption is placed outside of its triangle. With `letter` "T", the triangles are the corners
+    of the picture as a large triangle. With "U", they are the places in the picture as a hexagon to
+    which these corners are moved. A triangle is an array of corners, shape (2, 3).
     """
     captions = []
     for k, triangle in enumerate(triangles, 1):

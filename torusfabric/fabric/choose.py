@@ -221,12 +221,13 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
         )
     if spec.plan is None and any("@" in part and "{" not in part for part in parts):
         spec = spec.replace(**equal_links_as_text(spec.topology, spec.link_latency))
+    modes = _give_traffic([spec.replace(**{name: part}) for part in parts])
     if spec.root is None:
-        return [spec.replace(**{name: part}) for part in parts]
+        return modes
     each = []
-    for part in parts:
+    for spec, part in zip(modes, parts, strict=True):
         if spec.plan is None:
-            collective = parse_collective(split_name(part).collective)
+            collective = _collective_of_name(spec, split_name(part).collective)
         else:
             collective = load(part).collective
         each.append(spec.replace(**{name: part, "root": spec.root if collective.rooted else None}))
@@ -236,6 +237,28 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
             "root; leave it out"
         )
     return each
+
+
+def _give_traffic(modes: list[FabricSpec]) -> list[FabricSpec]:
+    """Return the modes of a fabric, each pattern with its own file of messages.
+
+    ``--traffic`` names one file for all patterns, or one for each, joined by commas.
+    """
+    patterns = [
+        number
+        for number, spec in enumerate(modes)
+        if spec.plan is None and spec.collective.startswith("pattern")
+    ]
+    files = split_file_names(modes[0].traffic) if modes[0].traffic else []
+    if len(files) <= 1:
+        return modes
+    if len(files) != len(patterns):
+        raise InputError(
+            f"--traffic must name one file for all patterns or one for each, {len(patterns)}, not "
+            f"{len(files)}"
+        )
+    given = dict(zip(patterns, files, strict=True))
+    return [spec.replace(traffic=given.get(number)) for number, spec in enumerate(modes)]
 
 
 def _mode_names(spec: FabricSpec) -> Iterator[str]:
@@ -416,7 +439,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         )
     if root == "any":
         # A schedule for any root is planned for node 0; other roots are translations of it.
-        _check_open_root(parse_collective(named.collective))
+        _check_open_root(_collective_of_name(spec, named.collective))
         if not any_root:
             raise InputError(
                 "Root any is for hardware, which takes a root at each start; for a single "
@@ -427,6 +450,8 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
              "link_latency", "objective", "costs")  # fmt: skip
     files = [] if spec.broken_links is None else [Path(spec.broken_links)]
     options: dict[str, Any] = {name: getattr(spec, name) for name in names} | {
+        "traffic": spec.traffic if named.collective.startswith("pattern") else None,
+        "counts": spec.counts,
         "broken_links": [*spec.broken_link, *files],
         "broken_nodes": spec.broken_node,
         "times": tuple(spec.times) if spec.times else None,
@@ -460,6 +485,14 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
         return 1
     # An invalid beat counts as 1 here. `Fabric` refuses it later, with a message.
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
+
+
+def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
+    """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
+    # Only the names of nodes in groups need the topology.
+    topology = parse_topology(spec.topology) if "{" in name else None
+    traffic = spec.traffic if name.startswith("pattern") else None
+    return parse_collective(name, traffic=traffic, topology=topology)
 
 
 def _check_open_root(collective: Collective) -> None:

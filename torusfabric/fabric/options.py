@@ -36,10 +36,12 @@ __all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "a
 
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
-    "Network: side lengths of a torus (8x8, 7x7x7, twisted 8x4~4), mesh:4x6, 8|x8 (no wrap along "
-    "axis 0), arrowhead:ORDER, circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE "
-    "(node-link JSON, or two node numbers a line: a link both ways, or one way below a line "
-    "`directed`). Broken links and nodes follow a !, as in 8x8!0:+0,9."
+    "Network: side lengths of a torus (8x8, 7x7x7), twisted torus (8x4~4: wraps of axis 1 lead 4 "
+    "further along axis 0; 4x4x8~2:0,1: wraps of axes 0 and 1 lead halfway round axis 2; "
+    "lattice:ROW/ROW/.. for any twists), mesh:4x6, 8|x8 (no wrap along axis 0), arrowhead:ORDER, "
+    "circulant:NODES:OFFSET,.., complete:NODES, cube:AXES or graph:FILE (two nodes a line: a link "
+    "both ways, or one way below a line `directed`; an adjacency list, node-link JSON, GraphML, "
+    "GML or a network of BookSim). Broken links and nodes follow a !, as in 8x8!0:+0,9."
 )
 
 #: Help text of TOPOLOGY in commands that also take a schedule file in its position.
@@ -58,8 +60,13 @@ ALGORITHM_TEXT = """
 
 #: Options of algorithms, links and faults.
 PLAN_OPTIONS_TEXT = """
---root NODE: Node that sends or receives, or any for hardware that takes the root at each start.
-    Default: 0.
+--traffic FILE: Messages of a pattern, as CSV with the columns source, destinations, words and tag,
+    or as a JSON object a line. Several patterns have one file each, joined by commas. Example:
+    hot_spot.csv.
+--counts FILE: Flits of each message, if they are unequal: a number for each origin (allgather,
+    gather) or destination (scatter, reduce-scatter), or a matrix of lines (alltoall).
+--root NODE: Node that sends or receives, by number or name, or any for hardware that takes the
+    root at each start. Default: 0.
 --ports A: Largest number of messages that a node sends at once. Default: all ports.
 --chunks C: Number of parts into which a message is cut. Default: the algorithm's own.
 --large: Take the variant of lee-code with more rounds and shorter messages.
@@ -78,8 +85,8 @@ PLAN_OPTIONS_TEXT = """
     spanning-tree computes the best number of packets. Example: 10 1 64.
 --broken-link NODE:PORT: A link out of order, or one direction of it; may be repeated. Examples:
     9:+0, 9:+0:out.
---broken-node NODE: A node out of order; the other nodes are renumbered, and the option may be
-    repeated. Example: 9.
+--broken-node NODE: A node out of order, by number or name; the other nodes are renumbered, and the
+    option may be repeated. Example: 9.
 --broken-links FILE: File with one broken link NODE:PORT a line.
 """
 

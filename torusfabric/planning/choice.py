@@ -227,7 +227,7 @@ def suitable_selections(
     for algorithm in every if named is None else (named,):
         if collective.kind not in algorithm.collectives:
             continue
-        if collective.members and not algorithm.listed_groups:
+        if collective.is_irregular and not algorithm.irregular:
             continue
         if named is None and arcs > (algorithm.most_arcs or arcs):
             slow.append(algorithm)

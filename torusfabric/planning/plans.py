@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from typing_extensions import Unpack
 
@@ -21,7 +22,7 @@ from .choice import choose_by_cycles, choose_by_model, choose_by_times, first_th
 from .estimates import choose_by_estimate
 from .limits import memory_arguments, require_memory
 from .selection import PlanOptions, Selection, make_selection
-from .selection_schedule import choose_latency, schedule_of_selection
+from .selection_schedule import choose_latency, length_of_collective, schedule_of_selection
 
 __all__ = ["plan", "plan_selection", "resolve", "is_full_search"]
 
@@ -38,7 +39,9 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Any = None,
+    counts: Any = None,
     flits: int | str | None = None,
     check: bool = True,
     **options: Unpack[PlanOptions],
@@ -60,9 +63,15 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     axes : sequence of int, int or str, optional
         The axes that span the groups in which the collective runs, if its name has no axes: ``1``,
         ``[0, 2]`` or ``"0+2"``.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
         in braces. Several groups run at once and have equally many nodes. Other nodes relay.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of the collective ``"pattern"``, see `Traffic`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal: a number for each origin (all-gather,
+        gather) or destination (scatter, reduce-scatter), a matrix [origin, destination]
+        (all-to-all).
     flits : int, optional
         Flits of a message.
     check : bool
@@ -103,7 +112,15 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
     'max-flow'
     """
     selection = make_selection(
-        topology, collective, algorithm=algorithm, root=root, axes=axes, groups=groups, **options
+        topology,
+        collective,
+        algorithm=algorithm,
+        root=root,
+        axes=axes,
+        groups=groups,
+        traffic=traffic,
+        counts=counts,
+        **options,
     )
     number = None if flits is None else parse_non_negative_int("Flits", flits)
     schedule = plan_selection(selection, flits=number)
@@ -192,6 +209,7 @@ def resolve(
     """
     if selection.planned is not None:
         return selection
+    flits = length_of_collective(selection.collective, flits, any_length=any_length)
     if (costs := selection.cost_model(flits)) is not None:
         return choose_by_model(selection, costs)
     if selection.algorithm is None:

@@ -41,6 +41,7 @@ from ..topology import (
     Topology,
     equalize_axis_links,
     parse_topology,
+    split_faults,
     with_latency,
 )
 
@@ -186,14 +187,16 @@ class Selection:
         return self.algorithm or choose_algorithm(self.topology, self.collective, self.options)
 
 
-def make_selection(
+def make_selection(  # noqa: PLR0913 (one choice of a user each)
     topology: Topology | str,
     collective: Collective | str,
     *,
     algorithm: Algorithm | str | None = None,
     root: int | str | None = None,
     axes: Sequence[int] | int | str | None = None,
-    groups: Sequence[Sequence[int]] | str = (),
+    groups: Sequence[Sequence[int | str]] | str = (),
+    traffic: Any = None,
+    counts: Any = None,
     **options: Unpack[PlanOptions],
 ) -> Selection:
     """Read a user's choice, by values or by names, and return it as a `Selection`.
@@ -212,8 +215,12 @@ def make_selection(
     axes : sequence of int, int or str, optional
         The axes that span the groups of the collective, if its name has no axes. By default all
         nodes are one group.
-    groups : sequence of (sequence of int), or str, optional
+    groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, if the name of the collective has none in braces.
+    traffic : Traffic, path, or iterable of messages, optional
+        The messages of a pattern, see `Traffic`.
+    counts : array_like of int, or path, optional
+        The flits of each message, if they are unequal, see `parse_collective`.
     **options
         Further options, see `PlanOptions`.
 
@@ -240,13 +247,15 @@ def make_selection(
             f"Collective must be a name or a Collective, not {message_text(collective)}"
         )
     if isinstance(collective, Collective):
-        if root is not None or axes is not None or len(groups):
+        given = (root, axes, traffic, counts)
+        if any(value is not None for value in given) or len(groups):
             raise InputError(
                 "The collective has its own root and groups; leave the arguments root, axes and "
                 "groups out"
             )
         kind, root = replace(collective, axes=None).name, collective.root
-        axes = collective.axes
+        axes, traffic = collective.axes, collective.traffic
+        counts = collective.lengths or None
     else:
         kind = named.collective
         if named.algorithm and algorithm is not None:
@@ -256,7 +265,15 @@ def make_selection(
         algorithm = named.algorithm or algorithm
     if axes is not None or ("@" in str(kind) and "{" not in str(kind)):
         topology = equalize_axis_links(topology)
-    collective = parse_collective(str(kind), root=root, axes=axes, groups=groups, topology=topology)
+    collective = parse_collective(
+        str(kind),
+        root=root,
+        axes=axes,
+        groups=groups,
+        traffic=traffic,
+        counts=counts,
+        topology=topology,
+    )
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         algorithm = find_algorithm(algorithm)
     operators = parse_operators(asked.pop("operators", ())) if collective.reducing else ()
@@ -339,7 +356,7 @@ def with_faults(
         Broken links; a link is a text, a pair or a file, see `PlanOptions`. A text may list several
         links, separated by commas.
     nodes : int or str, or iterable of these
-        Numbers of broken nodes. A text may list several nodes, separated by commas.
+        Numbers or names of broken nodes. A text may list several nodes, separated by commas.
 
     Returns
     -------
@@ -360,10 +377,9 @@ def with_faults(
     found = list(_each_broken_link(topology, links))
     single = isinstance(nodes, str) or not is_iterable(nodes)
     each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
-    words = [
-        word for node in each for word in (node.split(",") if isinstance(node, str) else [node])
+    broken = [
+        word for node in each for word in (split_faults(node) if isinstance(node, str) else [node])
     ]
-    broken = [parse_non_negative_int("Broken node", word) for word in words]
     return Faulty(topology, found, broken) if found or broken else topology
 
 
@@ -382,6 +398,6 @@ def _each_broken_link(
             texts = [line.split("#")[0].strip() for line in lines]
             yield from (text for text in texts if text)
         elif isinstance(link, str):
-            yield from (text.strip() for text in link.split(","))
+            yield from split_faults(link)
         else:
             yield topology.arc(link)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
+from ..collective import Collective
 from ..errors import InputError
 from ..schedule import Rounds, Schedule, Table
 from ..schedule.recognise import recognise
@@ -132,6 +133,36 @@ def plan_each_latency(selection: Selection) -> Iterator[Selection]:
         yield replace(one, planned=schedule)
 
 
+def length_of_collective(
+    collective: Collective, flits: int | None, *, any_length: bool
+) -> int | None:
+    """Return the length of messages: the user's, or that of the longest message of a collective.
+
+    Parameters
+    ----------
+    collective : Collective
+        If its messages have unequal lengths, these decide.
+    flits : int or None
+        Flits of a message that the user gives.
+    any_length : bool
+        True if each run chooses its message length.
+
+    Raises
+    ------
+    InputError
+        If the user gives another length than that of the longest message.
+    """
+    longest = collective.longest_flits
+    if longest is None:
+        return flits
+    if any_length or flits not in (None, longest):
+        raise InputError(
+            f"{collective.kind} with messages of unequal lengths has the length of its longest "
+            f"message, {longest} flits; leave --flits and --max-flits out"
+        )
+    return longest
+
+
 def length_arguments(schedule: Schedule, flits: int | None, *, any_length: bool) -> dict[str, Any]:
     """Return the length arguments of `compile` for a schedule: ``flits`` or ``max_flits``.
 
@@ -150,6 +181,7 @@ def length_arguments(schedule: Schedule, flits: int | None, *, any_length: bool)
     >>> length_arguments(tf.plan("3x3", "allgather"), 4, any_length=True)
     {'max_flits': 4}
     """
+    flits = length_of_collective(schedule.collective, flits, any_length=any_length)
     if not any_length:
         return {"flits": flits}
     return {"max_flits": schedule.chunks if flits is None else flits}

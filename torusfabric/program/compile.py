@@ -206,6 +206,13 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
             "needs the same in each; plan it again in place of reading it"
         )
     chosen, collective = demands.operators, schedule.collective
+    if collective.longest_flits is not None:
+        if demands.most is not None or demands.flits not in (None, collective.longest_flits):
+            raise InputError(
+                f"{collective.kind} with messages of unequal lengths has the length of its longest "
+                f"message, {collective.longest_flits} flits; leave flits and max_flits out"
+            )
+        demands = demands._replace(flits=collective.longest_flits)
     if chosen and not collective.reducing:
         raise InputError(
             f"{collective.kind} combines nothing, so it has no operators; leave out "

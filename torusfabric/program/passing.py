@@ -51,7 +51,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
     record.place_own_messages()
     #: Pairs of a node and a block that it must receive; None if all nodes receive all blocks.
     wanted: set[tuple[int, ...]] | None = None
-    if not blocks.collective.to_all or blocks.groups.listed:
+    if not blocks.collective.to_all or blocks.collective.is_irregular:
         wanted = set(
             map(
                 tuple, np.stack(blocks.required_copies(np.arange(blocks.n_blocks)), axis=1).tolist()

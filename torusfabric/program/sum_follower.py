@@ -191,7 +191,7 @@ class _SumFollower:
         layout = self._schedule.layout
         for node in layout.receiving_nodes.tolist():
             blocks = layout.received_block(node, np.arange(layout.recv_blocks))
-            keys = (blocks % self._keys).tolist()
+            keys = (blocks[blocks >= 0] % self._keys).tolist()
             message = [key for key in keys if len(record.held[node][key]) > 1]
             if not message:
                 continue

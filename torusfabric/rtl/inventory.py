@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
 
 
 def take_inventory(netlist: Netlist) -> Inventory:
-    """Return the bits of ROMs and RAMs of a fabric, counted in its netlist."""
+    """Return the bits of ROMs and RAMs of a fabric, and the RAMs of a node, from its netlist."""
     stored = {name: _module_storage(netlist, name) for name in netlist.modules}
     rom = bits = 0
     nodes = [array.nodes for array in netlist.arrays if array.nodes is not None]
@@ -114,7 +114,10 @@ class Origins:
         return max(self.tag_registers, self.tag_multiplexers)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the attributes and the two numbers of cells as a dictionary for JSON."""
+        """Return a dictionary for JSON: name -> value of each attribute and of two properties.
+
+        The properties are the numbers of logic cells, `rom_cells` and `tag_cells`.
+        """
         return asdict(self) | {"rom_cells": self.rom_cells, "tag_cells": self.tag_cells}
 
     def __str__(self) -> str:
@@ -130,13 +133,14 @@ class Origins:
 def tag_cost(program: Program) -> tuple[int, int]:
     """Return the bits of registers and of two-way multiplexers that tags would take.
 
-    A tag is the number of the origin. Every router would pass the tag on with the word. If all
-    blocks belong to one message, no tag is needed.
+    A tag is the number of the origin, sent along with every flit. Every router would pass the tag
+    on with the flit. If all blocks belong to one message, no tag is needed.
 
     Returns
     -------
     registers, multiplexers : int
-        Bits of each in the whole fabric.
+        Bits of link registers, and bits of two-way multiplexers in crossbars, that tags would add
+        to the whole fabric.
 
     Examples
     --------
@@ -157,5 +161,8 @@ def tag_cost(program: Program) -> tuple[int, int]:
 
 
 def _tag_bits(form: Form) -> int:
-    """Return the bits of a tag in each flit of `form`; 0 if all blocks belong to one message."""
+    """Return the bits of a tag (the number of the origin) that flits of `form` would need.
+
+    The result is 0 if all blocks belong to one message.
+    """
     return 0 if form.schedule.blocks.single_origin else (form.groups.group_size - 1).bit_length()

@@ -65,6 +65,8 @@ def parse_schedule(data: Any) -> Rounds:
         "root": entry.get("root"),
         "axes": entry.get("axes"),
         "groups": entry.get("groups", ()),
+        "traffic": entry.get("traffic"),
+        "counts": entry.get("lengths"),
     }
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology

@@ -31,7 +31,9 @@ def schema() -> dict[str, Any]:
 
 
 def check_head(data: Any) -> None:
-    """Check a file against the schema, without the content of its rounds.
+    """Check a schedule file against the JSON Schema of such files, except for its rounds.
+
+    `check_round` checks each round.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def check_head(data: Any) -> None:
     Raises
     ------
     InputError
-        If the file violates the schema. The message names the first location.
+        If the file violates the schema. The message names the location of the first violation.
     """
     if isinstance(data, dict) and isinstance(data.get("rounds"), list):
         data = data | {"rounds": []}
@@ -49,19 +51,19 @@ def check_head(data: Any) -> None:
 
 
 def check_round(entry: Any, number: int) -> None:
-    """Check one round of a file against the schema.
+    """Check one round of a schedule file against the JSON Schema of such files.
 
     Parameters
     ----------
     entry : object
-        The JSON value of the round.
+        The JSON value of the round, a list of transfers.
     number : int
         Number of the round for messages; the first round has number 0.
 
     Raises
     ------
     InputError
-        If the round violates the schema. The message names the first location.
+        If the round violates the schema. The message names the location of the first violation.
     """
     path: list[str | int] = ["rounds", number]
     if not isinstance(entry, list):
@@ -72,10 +74,14 @@ def check_round(entry: Any, number: int) -> None:
 
 @cache
 def _validators() -> tuple[Any, ...]:
-    """Return the validators of the file, of a round and of a transfer.
+    """Return the validators of a schedule file, of one round, and of one transfer.
 
-    The index in the result is the depth of the value in the JSON of a file: 0 for the file, 2 for a
-    round and 3 for a transfer. Unlike JSON Schema, the validators refuse 1.0 as an integer.
+    The result is (file, None, round, transfer). Each validator has the depth of its JSON value as
+    its index: the file has depth 0, its list of rounds depth 1, a round depth 2, and a transfer
+    depth 3. The list of rounds needs no validator, because its rounds are checked one by one.
+
+    A validator is an object of the package jsonschema. Unlike JSON Schema, these validators refuse
+    1.0 where an integer is required.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
@@ -88,15 +94,20 @@ def _validators() -> tuple[Any, ...]:
 
 
 def _check_value(value: Any, path: list[str | int]) -> None:
-    """Check one value of a file; `path` is its location in the file."""
+    """Check one JSON value of a schedule file, and raise an `InputError` if it is wrong.
+
+    `path` is the location of the value: ``[]`` for the file, ``["rounds", 2]`` for a round,
+    ``["rounds", 2, 0]`` for a transfer.
+    """
     for error in _validators()[len(path)].iter_errors(value):
         raise InputError(_violation_text(error, json_location([*path, *error.absolute_path])))
 
 
 def _violation_text(error: Any, place: str) -> str:
-    """Return the message about a violation of the schema at `place`, a location in the file.
+    """Return the message about a violation of the schema, such as "version must be 1, not 2".
 
-    `error` is the violation, a ``ValidationError`` of the package jsonschema.
+    `error` is the violation, a ``ValidationError`` of the package jsonschema. `place` is the text
+    for its location in the file.
     """
     if error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]

@@ -67,7 +67,7 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
     """
     collective = schedule.collective
     reduction = collective.reducing and not collective.personal and collective.axes is None
-    reduction = reduction and not collective.members
+    reduction = reduction and not collective.is_irregular
     store = schedule.switching == Switching.STORE_AND_FORWARD
     if not (reduction and store and isinstance(schedule, Rounds) and schedule.transfers):
         return None

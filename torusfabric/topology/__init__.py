@@ -12,6 +12,7 @@ from .faulty import (
     equalize_axis_links,
     extra_faults,
     shared_network,
+    split_faults,
     with_latency,
     without_faults,
 )
@@ -28,8 +29,8 @@ __all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cu
            "Graph", "Groups", "IntArray", "IntLike", "Latency", "Mesh", "Subgraph", "Topology",
            "Torus", "TwistedTorus", "check_members", "equalize_axis_links", "equal_links_as_text",
            "require_cayley_graph", "extra_faults", "hops_from", "parse_axes", "parse_topology",
-           "register_topology", "check_supports_any_root", "shared_network", "topology_from_json",
-           "with_latency", "without_faults"]  # fmt: skip
+           "register_topology", "check_supports_any_root", "shared_network", "split_faults",
+           "topology_from_json", "with_latency", "without_faults"]  # fmt: skip
 
 for family in (Torus, Arrowhead, TwistedTorus, Circulant, Complete, Cube, Mesh, Graph, Faulty):
     register_topology(family)

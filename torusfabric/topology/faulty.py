@@ -23,7 +23,7 @@ from .subgraph import MOST_NODES, Subgraph
 from .topology import BoolArray, IntArray, Topology, cached_array, limit_nodes
 
 __all__ = ["Faulty", "equalize_axis_links", "equal_links_as_text", "extra_faults", "shared_network",
-           "with_latency", "without_faults"]  # fmt: skip
+           "split_faults", "with_latency", "without_faults"]  # fmt: skip
 
 #: The subject of messages about the size of a network with faults.
 _SUBJECT = "Network with faults"
@@ -44,8 +44,8 @@ class Faulty(Subgraph):
     broken_links : sequence of (str or (int, int))
         A link as ``9:+0``, or as a pair of a node and a port. ``9:+0:out`` breaks only the arc that
         leaves the node.
-    broken_nodes : sequence of int
-        Node numbers in the whole network, as in `broken_links`.
+    broken_nodes : sequence of (int or str)
+        Numbers or names of nodes in the whole network, as in `broken_links`.
     slow_links : sequence of str
         A link and its latency as ``9:+0=4``: 4 cycles in both directions, in place of the latency
         that the link has in `whole`.
@@ -75,7 +75,7 @@ class Faulty(Subgraph):
         self,
         whole: Topology,
         broken_links: Sequence[str | tuple[int, int | str]] = (),
-        broken_nodes: Sequence[int] = (),
+        broken_nodes: Sequence[int | str] = (),
         slow_links: Sequence[str] = (),
     ) -> None:
         if isinstance(whole, Faulty):
@@ -88,11 +88,7 @@ class Faulty(Subgraph):
             raise InputError(f"{_SUBJECT} must have at most {MOST_NODES} nodes, not {whole}")
         kept = np.ones(whole.nodes, bool)
         for node in broken_nodes:
-            if type(node) is not int or not 0 <= node < whole.nodes:
-                raise InputError(
-                    f"Broken node must be a node from 0 to {whole.nodes - 1}, not {node!r}"
-                )
-            kept[node] = False
+            kept[whole.node_number(node, noun="Broken node")] = False
         if not kept.any():
             raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
@@ -152,11 +148,16 @@ class Faulty(Subgraph):
         >>> Faulty.of(parse_topology("4x4"), "9,0:+0").faults
         '0:+0,9'
         """
-        words = [word.strip() for word in faults.split(",")]
+        network = whole.whole if isinstance(whole, Faulty) else whole
+        words = split_faults(faults)
         slow = [word for word in words if "=" in word]
-        nodes = [int(word) for word in words if re.fullmatch(r"[0-9]{1,18}", word)]
-        links = [w for w in words if "=" not in w and not re.fullmatch(r"[0-9]{1,18}", w)]
-        return cls(whole, links, nodes, slow)
+        others = [word for word in words if "=" not in word]
+        nodes = [
+            word
+            for word in others
+            if re.fullmatch(r"[0-9]{1,18}", word) or network.find_node(word) is not None
+        ]
+        return cls(whole, [word for word in others if word not in nodes], nodes, slow)
 
     @property
     def faults(self) -> str:
@@ -222,6 +223,17 @@ class Faulty(Subgraph):
             for run in runs
             if len(run)
         )
+
+
+def split_faults(text: str) -> list[str]:
+    """Return the faults in a text that joins them by commas; commas in parentheses do not count.
+
+    Examples
+    --------
+    >>> split_faults("0:+0, (1,2),9")
+    ['0:+0', '(1,2)', '9']
+    """
+    return [word.strip() for word in re.split(r",(?![^()]*\))", text)]
 
 
 def with_latency(topology: Topology, latency: Latency) -> Topology:

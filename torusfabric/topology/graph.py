@@ -10,29 +10,36 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral, Number
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from typing_extensions import Self, override
 
 from ..errors import InputError
+from ..toolchain.notices import send_notice
 from ..toolchain.public import public_class
 from ..toolchain.values import is_iterable, message_text, require_type
-from .graph_file import MOST_ARCS, MOST_NODES, read_graph
+from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph
 from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Graph", "describe_nodes"]
 
-#: Names of edge attributes that would set the bandwidth or the latency of a link.
+#: Names of edge attributes that set the bandwidth or the latency of a link.
 _QUANTITY_WORDS = re.compile(
-    "weight|capacit|bandwidth|speed|rate|latency|delay|cost|length|multiplicity", re.IGNORECASE
+    "capacit|bandwidth|speed|rate|bps|latency|delay|multiplicity", re.IGNORECASE
 )
+
+#: Names of edge attributes that name the ports of an edge.
+_PORT_KEYS = {"port", "back"}
 
 #: Names of edge attributes that only identify an edge, so their value may be any number.
 _IDENTITY_KEYS = {"id", "key"}
+
+#: The most nodes, and the most names of attributes, that a line for users lists.
+_MOST_LISTED = 8
 
 
 class Arc(NamedTuple):
@@ -55,8 +62,9 @@ class Graph(Topology):
         Nodes of a NetworkX graph are numbered in its order, and an undirected edge becomes two
         arcs. The edge attribute ``port`` names the out-port at the source. For an undirected edge,
         ``back`` names the out-port at the target. Either all arcs have names or none has; the names
-        of arcs out of a node differ, and the names of arcs into a node differ. Any other attribute
-        with a numeric value, such as a weight or a capacity, must be 1.
+        of arcs out of a node differ, and the names of arcs into a node differ. An attribute that
+        says a capacity or a latency must be 1. Other attributes, such as a weight, are not used; a
+        notice names them.
     name : str
         The name for users.
 
@@ -83,13 +91,15 @@ class Graph(Topology):
     _names: list[str]
 
     def __init__(self, graph: Any, *, name: str = "") -> None:
-        names, arcs = _names_and_arcs(graph)
+        names, arcs, remarks = _read_content(graph)
         require_type("Name", name, str, "text")
         _check_name_texts("Names of nodes", names)
         _check_name_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
         self._fill_tables(len(names), arcs)
         self.name = name or f"graph:{self.nodes}-nodes"
+        for remark in remarks:
+            _send_once(f"{self.name}: {remark}")
 
     @classmethod
     @override
@@ -98,9 +108,9 @@ class Graph(Topology):
         # Text behind a ! names faults, which `Faulty` parses, unless a file has this whole name.
         if not text.startswith("graph:") or ("!" in text and not path.exists()):
             return None
-        graph = read_graph(path)
+        content = read_graph(path)
         try:
-            return cls(graph, name=text)
+            return cast(Self, _with_latencies(cls(content, name=text), content.edges))
         except InputError as error:
             raise InputError(f"File of a graph {path}: {error}") from error
 
@@ -161,11 +171,19 @@ class Graph(Topology):
 
     @override
     def validate(self) -> None:
+        entered = np.zeros(self.nodes, bool)
+        entered[self.neighbours[self.linked]] = True
+        bare = np.flatnonzero(~entered & ~self.linked.any(axis=1))
+        if len(bare) and self.nodes > 1:
+            raise InputError(
+                f"The graph has no link at {_describe_first(self, bare)}; add links, or leave out "
+                "nodes (numbers of nodes begin with 0)"
+            )
         cut_off = self._unreachable_nodes()
         if len(cut_off):
             raise InputError(
-                f"The graph cuts off {describe_nodes(self, cut_off)}; add links, so that each node "
-                "reaches every other"
+                f"The graph cuts off {_describe_first(self, cut_off)}; add links, so that each "
+                "node reaches every other"
             )
 
     def _unreachable_nodes(self) -> IntArray:
@@ -268,6 +286,12 @@ def describe_nodes(topology: Topology, nodes: Iterable[int]) -> str:
     return f"nodes {', '.join(first)} and {last}" if first else f"node {last}"
 
 
+def _describe_first(topology: Topology, nodes: IntArray) -> str:
+    """Return nodes as text for people; only the first ones if there are many."""
+    text, more = describe_nodes(topology, nodes[:_MOST_LISTED]), len(nodes) - _MOST_LISTED
+    return f"{text}, and at {more} more" if more > 0 else text
+
+
 class _ArcList(NamedTuple):
     """A graph in the form of a schedule file: the names of nodes, and a list of arcs."""
 
@@ -301,17 +325,27 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
             ) from None
 
 
-def _names_and_arcs(graph: Any) -> tuple[list[str], list[Arc]]:
-    """Return the names of nodes and the arcs of a graph in any form that `Graph` accepts."""
+class _Content(NamedTuple):
+    """The content of a graph: the names of nodes, the arcs, and remarks for the user."""
+
+    names: list[str]
+    arcs: list[Arc]
+    remarks: Sequence[str] = ()
+
+
+def _read_content(graph: Any) -> _Content:
+    """Return the content of a graph in any form that `Graph` accepts."""
     if isinstance(graph, _ArcList):
-        return graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs]
+        return _Content(graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs])
+    if isinstance(graph, GraphFile):
+        return _content_of_file(graph)
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
-        return _from_networkx(graph)
+        return _content_of_file(_from_networkx(graph))
     if isinstance(graph, str) or not is_iterable(graph):
         raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {message_text(graph)}")
     arcs = [_parse_arc(arc, MOST_NODES) for arc in graph]
     count = 1 + max((max(arc.tail, arc.head) for arc in arcs), default=0)
-    return [str(node) for node in range(count)], arcs
+    return _Content([str(node) for node in range(count)], arcs)
 
 
 def _parse_arc(given: Any, below: int) -> Arc:
@@ -334,51 +368,148 @@ def _parse_arc(given: Any, below: int) -> Arc:
     return Arc(tail, head, *port)
 
 
-def _from_networkx(graph: Any) -> tuple[list[str], list[Arc]]:
-    """Return the names of nodes and the arcs of a NetworkX graph."""
-    labels = list(graph.nodes)
-    number = {label: node for node, label in enumerate(labels)}
-    arcs, directed = [], graph.is_directed()
-    for tail, head, data in graph.edges(data=True):
-        _check_attributes(
-            f"the edge from {message_text(tail)} to {message_text(head)}", data, directed=directed
-        )
-        ends = number[tail], number[head]
-        arcs.append(_parse_arc([*ends, *_optional_port_name(data, "port")], len(labels)))
-        if not directed:
-            arcs.append(_parse_arc([*ends[::-1], *_optional_port_name(data, "back")], len(labels)))
-    return [str(label) for label in labels], arcs
+def _from_networkx(graph: Any) -> GraphFile:
+    """Return a NetworkX graph in the form of a graph file."""
+    number = {label: node for node, label in enumerate(graph.nodes)}
+    directed = graph.is_directed()
+    edges = [
+        Edge(number[tail], number[head], data, directed)
+        for tail, head, data in graph.edges(data=True)
+    ]
+    keys = dict.fromkeys(str(key) for _, data in graph.nodes(data=True) for key in data)
+    return GraphFile([str(label) for label in number], edges, tuple(keys))
 
 
-def _check_attributes(edge: str, data: Mapping[Any, Any], *, directed: bool) -> None:
-    """Check the attributes `data` of an edge: no number except 1, since all links are alike.
+def _content_of_file(file: GraphFile) -> _Content:
+    """Return the content of a graph file: an undirected edge becomes two arcs."""
+    arcs: list[Arc] = []
+    for edge in _sort_edges(file.edges):
+        try:
+            arcs += _arcs_of_edge(edge, file.labels)
+        except InputError as error:
+            raise InputError(f"{edge.location}: {error}" if edge.location else str(error)) from None
+    return _Content(file.labels, arcs, [*file.choices, *_make_remarks(file)])
 
-    `edge` names the edge in messages. `directed` says that the edge is a single arc, which has no
-    port ``back``.
+
+def _sort_edges(edges: Sequence[Edge]) -> list[Edge]:
+    """Return edges in the order in which NetworkX lists them: node by node, parallel ones together.
+
+    Why: ports are numbered in this order, and a graph has the same numbers as object and as file.
     """
-    if directed and "back" in data:
+
+    def end_nodes(edge: Edge) -> tuple[int, ...]:
+        return edge[:2] if edge.directed else tuple(sorted(edge[:2]))
+
+    first: dict[tuple[int, ...], int] = {}
+    for place, edge in enumerate(edges):
+        first.setdefault(end_nodes(edge), place)
+    return sorted(edges, key=lambda edge: (end_nodes(edge)[0], first[end_nodes(edge)]))
+
+
+def _arcs_of_edge(edge: Edge, labels: Sequence[str]) -> list[Arc]:
+    """Return the arcs of an edge: one if it is directed, else two."""
+    if edge.tail == edge.head:
+        name = message_text(labels[edge.tail])[1:-1]
+        raise InputError(f"Edge must lead to another node, not from {name} to itself; leave it out")
+    _check_attributes(edge, labels)
+    arcs = [_parse_arc([*edge[:2], *_optional_port_name(edge.data, "port")], len(labels))]
+    if not edge.directed:
+        back = [edge.head, edge.tail, *_optional_port_name(edge.data, "back")]
+        arcs.append(_parse_arc(back, len(labels)))
+    return sorted(arcs)
+
+
+def _check_attributes(edge: Edge, labels: Sequence[str]) -> None:
+    """Check that no attribute of an edge asks for a capacity or a latency, since links are alike.
+
+    `labels` are the labels of nodes, for messages.
+    """
+    refused = [
+        key
+        for key, value in edge.data.items()
+        if _QUANTITY_WORDS.search(str(key)) and not _is_unit_value(value)
+    ]
+    if not refused and not (edge.directed and "back" in edge.data):
+        return
+    tail, head = (message_text(labels[node])[1:-1] for node in edge[:2])
+    name = f"the edge from {tail} to {head}"
+    if not refused:
         raise InputError(
-            f"Attribute back of {edge} must be left out, because a directed edge goes one way"
+            f"Attribute back of {name} must be left out, because a directed edge goes one way"
         )
-    for name, value in data.items():
-        counts = isinstance(value, Number) and not isinstance(value, bool)
-        counts = (counts and name not in _IDENTITY_KEYS) or _QUANTITY_WORDS.search(
-            str(name)
-        ) is not None
-        if counts and name not in ("port", "back") and not _is_unit_value(value):
-            raise InputError(
-                f"Attribute {message_text(name)} of {edge} must be 1 or left out, not "
-                f"{message_text(value)}: a "
-                "link carries a flit a cycle (two links are two edges; a slow one stands behind "
-                "the name, as in graph:FILE!0:1=4)"
+    raise InputError(
+        f"Attribute {message_text(refused[0])} of {name} must be 1 or left out, not "
+        f"{message_text(edge.data[refused[0]])}: a link carries a flit a cycle (two links are two "
+        "edges; a slow one stands behind the name, as in graph:FILE!0:1=4)"
+    )
+
+
+def _make_remarks(file: GraphFile) -> list[str]:
+    """Return remarks about attributes that are not used, and about misleading names of nodes."""
+    used = _PORT_KEYS | _IDENTITY_KEYS
+    edge_keys = dict.fromkeys(
+        str(key)
+        for edge in file.edges
+        for key, value in edge.data.items()
+        if key not in used and not _is_unit_value(value)
+    )
+    unused = [
+        f"{_list_names([*keys])} of {owner}"
+        for keys, owner in ((edge_keys, "edges"), (file.node_keys, "nodes"))
+        if keys
+    ]
+    remarks = []
+    if unused:
+        remarks.append(
+            f"read and not used: {'; '.join(unused)} (each link carries one flit a cycle)"
+        )
+    numbers = {str(node) for node in range(len(file.labels))}
+    for node, label in enumerate(file.labels):
+        if label in numbers and label != str(node):
+            remarks.append(
+                f"nodes are numbered in their order, so node {node} is named {label}; "
+                "commands take numbers, not these names"
             )
+            break
+    return remarks
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Return names of attributes as text for people; only the first ones if there are many."""
+    text, more = ", ".join(names[:_MOST_LISTED]), len(names) - _MOST_LISTED
+    return message_text(f"{text} and {more} more" if more > 0 else text)[1:-1]
+
+
+@cache
+def _send_once(text: str) -> None:
+    """Send a notice, unless the same one has been sent: commands may read a file several times."""
+    send_notice(text)
+
+
+def _with_latencies(graph: Graph, edges: Sequence[Edge]) -> Graph:
+    """Return a graph whose links have the latencies of the edges of its file."""
+    counts = Counter(edge.cycles for edge in edges)
+    usual = max(counts, key=counts.__getitem__, default=1)
+    if len(counts) < 2:
+        return graph.on_links(usual) if usual > 1 else graph
+    # A graph with links of different latencies is a `Faulty` network.
+    from .faulty import with_latency
+
+    slow = [
+        f"{edge.tail}:{graph.port_names[port]}={edge.cycles}"
+        for edge in edges
+        for port in np.flatnonzero(graph.neighbours[edge.tail] == edge.head)
+        if edge.cycles != usual
+    ]
+    return cast(Graph, with_latency(graph, ",".join([str(usual), *slow])))
 
 
 def _is_unit_value(value: Any) -> bool:
     """Return True if the value of an attribute is empty or 1."""
     if isinstance(value, str):
         return value.strip() in ("", "1", "1.0")
-    return value is None or (not isinstance(value, bool) and bool(value == 1))
+    is_number = isinstance(value, Number) and not isinstance(value, bool)
+    return value is None or (is_number and bool(value == 1))
 
 
 def _optional_port_name(data: Mapping[str, Any], key: str) -> list[Any]:

@@ -88,9 +88,9 @@ def parse_topology(text: Topology | str) -> Topology:
     Parameters
     ----------
     text : Topology or str
-        ``8x8``, ``7x7x7``, a single number for a ring, ``8x4~4`` for a twisted torus,
-        ``arrowhead:3``, ``circulant:16:1,4``, ``complete:6``, ``cube:4``, or any other form that a
-        registered class parses. A topology is returned unchanged.
+        ``8x8``, ``7x7x7``, a single number for a ring, ``8x4~4`` or ``4x4x8~2:0,1`` for a twisted
+        torus, ``arrowhead:3``, ``circulant:16:1,4``, ``complete:6``, ``cube:4``, or any other form
+        that a registered class parses. A topology is returned unchanged.
 
     Raises
     ------

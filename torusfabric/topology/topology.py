@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from functools import cached_property
+from numbers import Integral
 from typing import Any, ClassVar, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -21,11 +22,14 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
-from ..toolchain.values import unknown_name_error
+from ..toolchain.values import message_text, suggest_name, unknown_name_error
 from .latency import Latency, parse_latency
 
 __all__ = ["BoolArray", "EntryTopology", "IntArray", "IntLike", "Topology", "limit_nodes",
            "cached_array", "freeze_arrays", "hops_from"]  # fmt: skip
+
+#: The longest list of similar names in a message, in characters.
+LONGEST_HINT = 60
 
 #: An array of node numbers, ports, offsets, blocks and the like.
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -362,13 +366,99 @@ class Topology(metaclass=_ValidatingMeta):
             return int(name)
         raise unknown_name_error("Port", name, self.port_names)
 
+    def node_number(self, name: str | int, *, noun: str = "Node") -> int:
+        """Return the number of a node, given its number or its name.
+
+        Parameters
+        ----------
+        name : str or int
+            A number, or a name that `node_name` returns, with or without its parentheses. A text of
+            digits is a number, even if a node has this name.
+        noun : str
+            The thing that the user names, for the message of the error.
+
+        Raises
+        ------
+        InputError
+            If there is no such node, or if several nodes have the name.
+
+        Examples
+        --------
+        >>> from torusfabric.topology import Graph, Torus
+        >>> Torus(4, 4).node_number("(1,2)"), Torus(4, 4).node_number("9")
+        (6, 9)
+        """
+        number = self.find_node(name)
+        if number is not None:
+            return number
+        forms, hint = f"a node from 0 to {self.nodes - 1}", ""
+        if isinstance(name, str):
+            meant = self._numbers_by_name.get(name.strip())
+            if re.fullmatch("[0-9]{1,18}", name.strip()):
+                hint = "" if meant is None else f" (the node of this name has the number {meant})"
+                name = int(name)
+            else:
+                forms += f" or a name such as {self.node_name(0)}"
+                hint = suggest_name(name, [*self._numbers_by_name])
+                if meant is not None:
+                    hint = " (several nodes have this name)"
+                elif len(hint) > LONGEST_HINT:
+                    hint = ""
+        raise InputError(f"{noun} must be {forms}, not {message_text(name)}{hint}")
+
+    def find_node(self, name: object) -> int | None:
+        """Return the number of the node that a number or a name stands for, as `node_number` does.
+
+        If there is no such node, or if several nodes have the name, return None.
+
+        Examples
+        --------
+        >>> from torusfabric.topology import Torus
+        >>> Torus(4, 4).find_node("(4,4)") is None
+        True
+        """
+        if isinstance(name, str) and not re.fullmatch("[0-9]+", name.strip()):
+            found = self._numbers_by_name.get(name.strip(), -1)
+            return found if found >= 0 else None
+        if isinstance(name, bool) or not isinstance(name, str | Integral):
+            return None
+        text = str(name).strip()
+        return int(text) if len(text) < 19 and 0 <= int(text) < self.nodes else None
+
+    def has_label(self, node: int) -> bool:
+        """Return True if the name of a node is a label that a user gave, not a number or a place.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from torusfabric.topology import Graph, Torus
+        >>> Graph(nx.Graph([("a", "b")])).has_label(1), Torus(4, 4).has_label(1)
+        (True, False)
+        """
+        sides, _ = self.grid
+        return not sides and self.node_name(node) != f"({node})"
+
+    @cached_property
+    def _numbers_by_name(self) -> dict[str, int]:
+        """The number of the node with each name, with and without parentheses.
+
+        It is -1 for a name that several nodes have.
+        """
+        found: dict[str, int] = {}
+        for node in range(self.nodes):
+            bare = re.sub(r"^\((.*)\)$", r"\1", self.node_name(node))
+            for name in (bare, f"({bare})"):
+                found[name] = node if found.get(name, node) == node else -1
+        return found
+
     def arc(self, link: object, *, noun: str = "Broken link") -> tuple[int, int]:
         """Return the arc (node, port) that a user names: ``9:+0``, or a pair of a node and a port.
 
         Parameters
         ----------
         link : str or pair
-            Node number and port name as text, ``9:+0``, or the pair of both.
+            Node and port name as text, ``9:+0``, or the pair of both. The node is a number or a
+            name, see `node_number`.
         noun : str
             The thing that the user names, for the message of the error.
 
@@ -377,16 +467,18 @@ class Topology(metaclass=_ValidatingMeta):
         InputError
             If there is no such node or port.
         """
-        node, port = "", ""
+        pairs: list[Any] = []
         if isinstance(link, str):
-            node, _, port = link.partition(":")
+            # The name of a node may contain colons.
+            colons = [match.start() for match in re.finditer(":", link)]
+            pairs = [(link[:colon], link[colon + 1 :]) for colon in colons]
         elif isinstance(link, tuple | list) and len(link) == 2:
-            node, port = link
-        if not re.fullmatch(r"[0-9]{1,18}", str(node)) or int(node) >= self.nodes or port == "":
-            raise InputError(
-                f"{noun} must be NODE:PORT with a node below {self.nodes}, not {link!r}"
-            )
-        return int(node), self.port(port)
+            pairs = [link]
+        for name, port in pairs:
+            node = self.find_node(name)
+            if node is not None and port != "":
+                return node, self.port(port)
+        raise InputError(f"{noun} must be NODE:PORT with a node below {self.nodes}, not {link!r}")
 
     def arc_name(self, node: int, port: int) -> str:
         """Return the name of an arc for people, e.g. ``node 9 (1,1) port +0``."""

@@ -11,7 +11,7 @@ from typing_extensions import override
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, message_text
-from .cayley import CayleyGraph
+from .cayley import CayleyGraph, grid_coordinates
 from .latency import Latency, parse_latency
 from .topology import EntryTopology, IntArray, IntLike, cached_array
 
@@ -91,14 +91,9 @@ class Torus(EntryTopology, CayleyGraph):
         return self.sides
 
     def _coordinates_by_axis(self, nodes: IntLike) -> tuple[IntArray, ...]:
-        """Return the coordinates of nodes, an array for each axis.
-
-        The nodes are flattened first. Why: for an array of shape (n, 1) with n above 8192,
-        `numpy.unravel_index` returns wrong entries (seen in NumPy 2.4).
-        """
+        """Return the coordinates of nodes, an array for each axis."""
         try:
-            flat = np.unravel_index(np.ravel(nodes), self.sides)
-            return tuple(each.reshape(np.shape(nodes))[()] for each in flat)
+            return grid_coordinates(nodes, self.sides)
         except (TypeError, ValueError):
             raise InputError(
                 f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {message_text(nodes)}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import NO_NODE, OPERATORS, SIGNED, Operator
+from ..collective import NO_NODE, OPERATORS, SIGNED, Collective, Operator
 from ..contract.interface import BenchAdditions
 from ..contract.ports import Protocol, ports_by_name
 from ..program import CyclePiece, Mode
@@ -195,14 +195,29 @@ def _offset_facts(mode: Mode) -> dict[str, Any]:
     offset k, or None. The result is empty if `mode` has another collective.
     """
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
+    lengths = blocks.received_lengths
+    unequal = {} if lengths is None else {"received_flits": lengths.tolist()}
     if not collective.local:
-        return {}
+        return unequal
     origins = blocks.origin_of_part(
         np.arange(blocks.group_size)[:, None], np.arange(blocks.messages_per_receiver)[None, :]
     )
     names = collective.offsets or blocks.groups.group_topology.port_names
     listed = [[None if k == NO_NODE else k for k in each] for each in origins.tolist()]
+    if collective.traffic is not None:
+        return {"origins": listed, "messages": _message_entries(collective), **unequal}
     return {"offsets": list(names), "origins": listed}
+
+
+def _message_entries(collective: Collective) -> list[dict[str, Any]]:
+    """Return an entry for each message of a pattern: its nodes, number, flits and tag."""
+    assert collective.traffic is not None
+    numbered = zip(collective.traffic.messages, collective.traffic.message_numbers, strict=True)
+    return [
+        {"source": message.source, "destinations": list(message.destinations), "number": number,
+         "flits": message.words, "tag": message.tag}
+        for message, number in numbered
+    ]  # fmt: skip
 
 
 def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:

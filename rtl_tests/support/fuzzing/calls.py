@@ -164,6 +164,8 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
             "topology": "3", "collective": "allreduce", "max_flits": 4, "forms": "auto"}),
         ("compare", tf.compare, {"topology": "3", "collective": "allgather", "flits": 2}),
         ("check", tf.check, {"schedule": gather}),
+        ("spread", tf.spread, {"schedule": gather}),
+        ("find_collisions", tf.find_collisions, {"schedule": gather}),
         ("bound", tf.bound, {"schedule": gather}),
         ("time", tf.time, {"schedule": gather, "alpha": 1, "beta": 1, "delta": 1, "tau": 1}),
         ("stream_time", tf.stream_time, {"schedule": spread, "beta": 1, "tau": 1}),

@@ -1,10 +1,11 @@
 """Store-and-forward broadcast on the arrowhead torus, over spanning trees, pipelined.
 
-Rules of the model:
+A message is sent over one spanning tree, or half of it over each of two. The part of a tree is cut
+into one or more *packets*, which follow each other down the tree. Rules of the model:
 
-* store and forward: a step is one hop, and a message that arrives in a step leaves in a later one;
-* an arc carries one message a step, and in half duplex a link carries one;
-* three ports for one tree, six for two trees, each with half of the message.
+* store and forward: a step is one hop, and a packet that arrives in a step leaves in a later one;
+* an arc carries one packet a step, and in half duplex a link carries one;
+* one tree uses three ports of each node, two trees use all six.
 
 Source: Dominique Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827,
 1996, section 4. In half duplex, packets are injected in every second step only, so that the packets
@@ -40,14 +41,15 @@ def build_tree(topology: Arrowhead, index: int = 0) -> tuple[np.ndarray, np.ndar
     Returns
     -------
     port, depth : ndarray of int, shape (nodes,)
-        For each node, the out-port of its parent that leads to it, and its depth in the tree. Node
+        For each node, the out-port by which its parent sends to it, and its depth in the tree. Node
         0 has depth 0 and no meaningful port.
 
     Notes
     -----
-    In tree 0 a node is reached along the generator of its lowest non-zero digit. Its depth is the
-    sum of 2^k over its non-zero digits q_k (Proposition 5). The lowest non-zero digits of a node
-    and of its negative are equal.
+    The number of a node has n digits q_k to the base 4; digits 1, 2 and 3 stand for N, SW and SE.
+    In tree 0, the lowest non-zero digit of a node is the direction from its parent to the node. The
+    depth is the sum of 2^k over all non-zero digits q_k (Deserable 1996, Proposition 5). Tree 1 is
+    tree 0 with each node replaced by its negative, which has the same lowest non-zero digit.
     """
     nodes = np.arange(topology.nodes)
     labels = topology.subtract(0, nodes) if index else nodes
@@ -65,12 +67,14 @@ def _tree_count(options: Options) -> int:
 
 
 def _packet_stride(options: Options, packets: int) -> int:
-    """Return the number of steps between two packets of a tree, with `packets` packets in each.
+    """Return the number of steps from the start of one packet of a tree to that of the next one.
 
-    In half duplex a link carries one packet a step, and both trees use it, one at an even depth and
-    the other at an odd depth (Lemma 6). A packet needs `latency` steps for each depth. So the trees
-    never use the link in the same step if packets are apart by twice the largest power of two that
-    divides the latency. `options` has the duplex, the number of trees and the latency.
+    The result is 1, except in half duplex with two trees and several packets. There a link carries
+    one packet a step for both trees, and it has an even depth in one tree and an odd depth in the
+    other (Deserable 1996, Lemma 6). A packet needs `latency` steps for each hop. So the trees never
+    use the link in the same step if the result is twice the largest power of two that divides the
+    latency. `options` has the duplex, the number of trees and the latency; `packets` is the number
+    of packets in each tree.
     """
     both = options.duplex == Duplex.HALF and _tree_count(options) == 2 and packets > 1
     return 2 * (options.latency & -options.latency) if both else 1
@@ -85,10 +89,10 @@ def step_count(order: int, options: Options, packets: int = 1) -> int:
     Parameters
     ----------
     order : int
-        n, the order of the arrowhead.
+        n, the order of the arrowhead torus.
     options : Options
         The duplex, the latency of a hop in steps, and the number of trees, given by ``trees`` or
-        ``ports``.
+        ``ports`` (three for each tree).
     packets : int
         P, the number of packets in each tree.
     """
@@ -124,7 +128,7 @@ def best_packet_count(order: int, options: Options) -> int:
 
     Notes
     -----
-    Corollary 8 of the paper takes the minimum over real P.
+    Corollary 8 of Deserable (1996) takes the minimum over real P.
     """
     beta, tau, length = options.times or (0.0, 0.0, 0.0)
     share = length * tau / _tree_count(options)
@@ -146,8 +150,9 @@ def best_packet_count(order: int, options: Options) -> int:
 def _packet_count(order: int, options: Options) -> int:
     """Return the number of packets into which the part of the message of each tree is cut.
 
-    The user gives this number, or the quantities that decide it, in `options`. `order` is the order
-    n of the arrowhead.
+    `options` has this number as ``packets``, or for all trees together as ``chunks``, or has the
+    ``times`` for which `best_packet_count` finds the best number. By default it is 1. `order` is
+    the order n of the arrowhead torus.
     """
     if options.times:
         return best_packet_count(order, options)
@@ -196,33 +201,43 @@ def plan(topology: Torus | Arrowhead, collective: Collective, options: Options) 
 def plan_arrowhead(topology: Arrowhead, collective: Collective, options: Options) -> Rounds:
     """Plan a broadcast on an arrowhead torus, over one spanning tree or two, in one packet or more.
 
-    See Proposition 5 of the paper for one tree, Lemma 6 for two, and Corollary 8 for several
-    packets, which follow each other down a tree.
+    With two trees, each carries half of the message. The part of a tree is cut into *packets*,
+    which follow each other down the tree.
 
     Parameters
     ----------
+    topology : Arrowhead
+        The arrowhead torus, of order n.
     collective : Collective
-        The broadcast.
+        The broadcast, with its root.
     options : Options
-        ``ports`` or ``trees`` gives the number of trees. ``packets`` or ``chunks`` gives the number
-        of packets, or ``times`` the quantities from which the best number is computed. ``duplex``,
-        and ``latency`` in steps, apply too.
+        The number of trees is ``trees``, or a third of ``ports``; the default is 2. The number of
+        packets in each tree is ``packets``, or ``chunks`` divided by the number of trees; the
+        default is 1. If ``times`` is given, it is the number for which the broadcast takes the
+        least time: ``times`` has the start-up time beta of a step, the time tau to send a unit of
+        data, and the length of the message in units. ``duplex``, and ``latency`` in steps, say
+        when links are free.
 
     Returns
     -------
     Rounds
-        `step_count` steps. With one packet and a latency of 1 these are 2^n - 1, at most 3/2 of the
+        The schedule, with a round for each step. The function `step_count` returns the number of
+        steps. With one packet in each tree and a latency of 1, it is 2^n - 1, at most 3/2 of the
         lower bound, which is the diameter.
 
     Notes
     -----
-    With a latency of 1, packet j (from 0) of a tree enters a node in step depth + j (from 1), or in
-    step depth + 2 j where two trees share half-duplex links. Packet j of tree t is chunk t *
-    packets + j.
+    With a latency of 1, packet j (from 0) of a tree arrives at a node of depth d in step d + j
+    (from 1), or in step d + 2 j where two trees share half-duplex links. With P packets in each
+    tree, packet j of tree t is chunk t P + j.
+
+    Source: Deserable, "Broadcasting in the Arrowhead Torus", INRIA research report 2827, 1996:
+    Proposition 5 for one tree, Lemma 6 for two, Corollary 8 for several packets.
 
     Examples
     --------
-    On 64 nodes (order 3), a message takes 7 steps, and 3 more if it is cut into four packets:
+    On 64 nodes (order 3), a broadcast over two trees takes 7 steps. If each half of the message is
+    cut into four packets, it takes 3 steps more:
 
     >>> import torusfabric as tf
     >>> arrowhead, broadcast = tf.parse_topology("arrowhead:3"), tf.parse_collective("broadcast")

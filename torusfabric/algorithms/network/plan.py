@@ -12,7 +12,8 @@ links in which every node reaches every other.
   tree of shortest paths and down again.
 - Scatter, all-to-all, exchange: a path for each message, see `spread`, and the steps of the
   paths, see `slots`. A scatter of few steps is a flow over time, see `quickest`. Gather is a
-  scatter backwards.
+  scatter backwards. An all-to-all on a large network with few faults is a repaired schedule of the
+  intact network, see `repair`.
 - Halo: a tree for each block, to its neighbours.
 
 Messages are cut into the fewest chunks that come near the least message times, see `chunks`; short
@@ -48,6 +49,7 @@ from ..reversal import with_reversed_collectives
 from .chunks import NEAR_FACTOR, NEAR_FACTOR_EXCHANGE, candidate_chunk_counts, plan_near_bound
 from .forest import allgather_steps
 from .quickest import quickest_steps
+from .repair import repair_alltoall
 from .shared_trees import LOOK_AHEAD_STEPS, MOST_TREES, SharedTrees, schedule_sums, shared_trees
 from .slots import schedule_paths
 from .spread import route_messages, schedule_trees, spread_messages
@@ -82,6 +84,10 @@ MOST_SUMS, MOST_CELLS = 1024, 2**17
 #: The most nodes times arcs with which any collective is planned on a network that looks the same
 #: from each node.
 MOST_ALIKE = 30_000
+
+#: The least nodes with which an all-to-all is planned by repair. Below, paths for all messages are
+#: chosen in seconds, and take fewer steps.
+LEAST_REPAIRED = 512
 
 #: The most nodes. Larger networks are left to algorithms that use the symmetry of nodes.
 MOST_NODES = 1024
@@ -314,6 +320,11 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
 
     def plan_steps(chunks: int) -> tuple[Transfers, ...]:
         blocks = collective.blocks(topology, chunks)
+        if collective.kind == "alltoall" and topology.nodes >= LEAST_REPAIRED:
+            one_group = blocks.group_size == topology.nodes
+            repaired = repair_alltoall(topology, blocks, options.seed) if one_group else None
+            if repaired is not None:
+                return repaired
         ids = np.arange(blocks.n_blocks)
         origin, target = blocks.origin(ids), blocks.postcondition(ids)
         moved, arcs = (origin != target) & (target != NO_NODE), WeightedArcs(topology)

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...analysis.congestion import WeightedArcs
+from ...analysis.partitions import MOST_NODES as MOST_PARTITIONED
 from ...analysis.partitions import worst_partition
 from ...analysis.volume import least_path_length
 from ...collective import Collective
@@ -164,7 +165,7 @@ def _grow_tree(
 
 
 #: The most nodes with which trees that share no link are looked for.
-MOST_NODES = 512
+MOST_NODES = 1024
 
 
 @lru_cache(maxsize=64)
@@ -184,7 +185,11 @@ def max_link_disjoint_trees(topology: Topology) -> int:
     """
     if topology.backwards is not topology or not 1 < topology.nodes <= MOST_NODES:
         return 0
-    return int(1 / worst_partition(topology).message_times)
+    count = int(1 / worst_partition(topology).message_times)
+    if topology.nodes > MOST_PARTITIONED:  # a bound on the number only
+        while count > 1 and not _grow_forests(topology, count).are_trees:
+            count -= 1
+    return count
 
 
 @lru_cache(maxsize=16)
@@ -204,7 +209,8 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
     >>> link_disjoint_trees_of(parse_topology("4x4!0:+0"), 2).entry.shape
     (2, 16)
     """
-    forests = _LinkForests(topology, count)
+    forests = _grow_forests(topology, count)
+    assert forests.are_trees
     entry, depth = np.zeros((2, count, topology.nodes), int)
     for number in range(count):
         forests.write_tree(number, entry[number], depth[number])
@@ -212,11 +218,20 @@ def link_disjoint_trees_of(topology: Topology, count: int) -> Trees:
     return make_shallower(topology, Trees(entry, depth), links=True, least=-(-reach // 2))
 
 
+@lru_cache(maxsize=4)
+def _grow_forests(topology: Topology, count: int) -> _LinkForests:
+    """Return `count` disjoint forests with as many links as possible."""
+    return _LinkForests(topology, count)
+
+
 class _LinkForests:
-    """Disjoint sets of links (forests) without cycles, each of which grows into a spanning tree."""
+    """Disjoint sets of links (forests) without cycles, which have as many links as possible.
+
+    They are spanning trees if the network has so many disjoint spanning trees.
+    """
 
     def __init__(self, topology: Topology, count: int) -> None:
-        self._nodes = topology.nodes
+        self._nodes, self._count = topology.nodes, count
         node, port = np.nonzero(topology.linked)
         other, back = topology.neighbours[node, port], topology.opposite[port]
         once = node * topology.ports + port < other * topology.ports + back
@@ -230,10 +245,14 @@ class _LinkForests:
         near = away[int(away.max(axis=1).argmin())]
         order = sorted(range(len(self._ends)), key=lambda k: sum(near[[*self._ends[k]]]))
         for link in order:
-            if len(self._in) == count * (self._nodes - 1):
+            if self.are_trees:
                 break
             self._add_link(link)
-        assert len(self._in) == count * (self._nodes - 1)
+
+    @property
+    def are_trees(self) -> bool:
+        """True if each forest is a spanning tree."""
+        return len(self._in) == self._count * (self._nodes - 1)
 
     def _add_link(self, link: int) -> None:
         """Add a link to one of the forests (sets of links), where it must not close a cycle.

@@ -5,7 +5,8 @@ the sums that arrive, and adds them up. On a ring of s nodes each node has the s
 after floor(s / 2) hops, of which the last goes one way only if s is even. The node begins the next
 axis with the new sum. This takes as many steps as the diameter, the fewest possible. But for
 messages of L flits, L (s - 1) / 2 flits pass an arc of the axis, so the algorithm is for short
-messages. Chunks take the axes in rotated orders, so that all links are in use.
+messages. Chunks take the axes in *rotated* orders, so that all links are in use: on three axes, the
+orders are 0 1 2, 1 2 0 and 2 0 1.
 """
 
 from collections.abc import Iterator
@@ -38,10 +39,13 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
 
 def _default_chunks(torus: Torus) -> int:
-    """Return the default number of chunks on `torus`: 2 for each axis, or 1.
+    """Return the default number of chunks of a message on `torus`: 1 or 2 d, with d axes.
 
-    More chunks serve longer messages. But if sides differ much, rotated orders of the axes cost the
-    shortest messages more than the longer messages gain.
+    One chunk takes as many steps as the diameter. Each of d chunks begins with another axis, and
+    every axis then takes as long as the longest one, of side s: d chunks take d floor(s / 2) steps.
+    If these are at least two steps more than the diameter, the result is 1, because short messages
+    would lose more than long messages gain. Otherwise it is 2 d. Examples: 4 on 5x7, where two
+    chunks take 6 steps and the diameter is 5; 1 on 3x9, where they take 8 and the diameter is 5.
     """
     axes = len(torus.sides)
     waiting = axes * (max(torus.sides) // 2) - torus.diameter
@@ -54,15 +58,15 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
     Parameters
     ----------
     options : Options
-        ``chunks`` of a message: 1 or a multiple of the number of axes. The default is two for each
-        axis, or 1 where rotated orders take at least two steps more than the diameter.
+        ``chunks`` of a message: 1 or a multiple of d, the number of axes. The default is 2 d, or 1
+        if d chunks would take at least two steps more than the diameter.
 
     Notes
     -----
     One chunk takes as many steps as the diameter. On d axes, each of d chunks begins with another
-    axis; together they take d times the half of the longest side. 2 d chunks take twice as many
-    steps, but in hardware, where they alternate, hardly more cycles. Further chunks cost more
-    cycles in all, and fewer cycles for each flit.
+    axis; together they take d floor(s / 2) steps, where s is the longest side. 2 d chunks take
+    twice as many steps, but in hardware, where the two chunks of an axis alternate, hardly more
+    cycles. Further chunks cost more cycles in all, and fewer cycles for each flit.
 
     Examples
     --------
@@ -101,10 +105,11 @@ def plan(topology: Torus, collective: Collective, options: Options) -> SumTable:
 def _axis_hops(torus: Torus, axis: int) -> Iterator[tuple[int, int, int]]:
     """Yield the hops along one `axis` of `torus`, as triples (step, out-port, in-port).
 
-    The sum that came by the in-port is passed on by the out-port. The in-port is -1 in the first
-    step, where the node sends its own sum. On an even side the last hop goes the same way for all
-    chunks. Why: if chunks took turns, a run would save few cycles, and results would lie in twice
-    as many memories.
+    In each step, the node sends by the out-port the sum that came by the in-port in the step
+    before. The in-port is -1 in step 0, in which the node sends its own sum. On an axis with an
+    even number of nodes, the last step has a hop in one direction only, the same for all chunks.
+    Why: if half of the chunks took the other direction, a run would save few cycles, and results
+    would lie in twice as many memories.
     """
     hops, even = torus.sides[axis] // 2, torus.sides[axis] % 2 == 0
     for hop in range(hops):

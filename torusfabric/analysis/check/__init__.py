@@ -47,7 +47,8 @@ from .symmetric import (
     table_traffic,
 )
 
-__all__ = ["Progress", "Traffic", "check", "check_rounds", "pattern_traffic", "table_traffic"]
+__all__ = ["Progress", "Traffic", "check", "check_delivery", "check_rounds", "pattern_traffic",
+           "table_traffic"]  # fmt: skip
 
 
 @public
@@ -93,14 +94,13 @@ def check(
     schedule = load_if_path(schedule)
     _inspect_form(schedule)
     collective = schedule.collective
-    named = parse_operators(operators)
-    twice = bool(named) and all(operator.idempotent for operator in named)
+    twice = _may_repeat(operators)
     proved: Traffic | None = None
     match schedule:
         case Lifted() if has_separate_copies(schedule):
             # After a fault in the part, the whole is followed: its error names nodes of the whole.
             with suppress(ScheduleError):
-                one = check(schedule.part, operators=named, progress=progress)
+                one = check(schedule.part, operators=operators, progress=progress)
                 return multiply_traffic(one, schedule.blocks.groups.n_groups)
         case SumPattern():
             return check_sum_pattern(schedule)
@@ -131,6 +131,40 @@ def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Tra
     """
     _inspect_form(schedule)
     return follow_rounds(schedule, progress)
+
+
+def check_delivery(
+    schedule: Schedule,
+    *,
+    operators: Operator | str | Sequence[Operator | str] = (),
+    progress: Progress | None = None,
+) -> Traffic:
+    """Check a schedule as if every arc carried any number of messages in a round.
+
+    All rules are checked except two: an arc carries one message, and a node uses at most so many
+    ports. `torusfabric.algorithms.spreading` uses it, and mends the faults that it accepts.
+
+    Parameters
+    ----------
+    operators, progress
+        As for `check`.
+
+    Raises
+    ------
+    ScheduleError
+        At the first fault.
+    """
+    _inspect_form(schedule)
+    return follow_rounds(schedule, progress, twice=_may_repeat(operators), crowded=True)
+
+
+def _may_repeat(operators: Operator | str | Sequence[Operator | str]) -> bool:
+    """Return True if a sum may count a contribution twice: if all operators are idempotent.
+
+    `operators` is the argument of `check`.
+    """
+    named = parse_operators(operators)
+    return bool(named) and all(operator.idempotent for operator in named)
 
 
 def _inspect_form(schedule: Schedule) -> None:

@@ -119,6 +119,7 @@ def follow_rounds(
     progress: Progress | None = None,
     *,
     twice: bool = False,
+    crowded: bool = False,
 ) -> Traffic:
     """Check the transfers of a schedule in any form, round by round, and count its traffic.
 
@@ -131,6 +132,8 @@ def follow_rounds(
         As for `check`.
     twice : bool
         True if a contribution may be in a kept sum more than once, as for ``max``.
+    crowded : bool
+        True if arcs may carry, and nodes may send and receive, any number of messages in a round.
 
     Raises
     ------
@@ -145,7 +148,7 @@ def follow_rounds(
     arcs, count, broken = 0, 0, None
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
-            longest, used = inspect_round(schedule, number, transfers, kept=kept)
+            longest, used = inspect_round(schedule, number, transfers, kept=kept, crowded=crowded)
         except ScheduleError as error:
             broken = error
             break
@@ -358,7 +361,7 @@ class BlockHoldings:
         """
         node: IntArray
         ids: IntArray
-        if self.blocks.collective.to_all and not self.blocks.groups.listed:
+        if self.blocks.collective.to_all and not self.blocks.collective.is_irregular:
             full = np.zeros((len(self.words), 1), np.uint64)
             set_bits(full, np.arange(len(self.ids)), 0)
             # Nodes outside of all groups need no block.

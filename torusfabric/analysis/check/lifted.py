@@ -76,8 +76,8 @@ def _has_equal_blocks(schedule: Lifted) -> bool:
     names = ("chunks", "ports", "duplex", "switching")
     if part.collective != collective or part.topology.nodes != schedule.blocks.group_size:
         return False
-    if collective.members:
-        return False  # the blocks of each listed group have numbers of their own
+    if collective.members or collective.traffic or collective.lengths:
+        return False  # these blocks may have other numbers in the part than in the whole
     if any(getattr(part, name) != getattr(schedule, name) for name in names):
         return False
     if not collective.local:

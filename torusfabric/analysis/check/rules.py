@@ -83,7 +83,7 @@ def inspect_schedule(schedule: Schedule) -> None:
 
 
 def inspect_round(
-    schedule: Schedule, number: int, transfers: Transfers, *, kept: bool
+    schedule: Schedule, number: int, transfers: Transfers, *, kept: bool, crowded: bool = False
 ) -> tuple[int, int]:
     """Check one round: paths, arcs, ports, and the blocks that transfers name.
 
@@ -95,6 +95,8 @@ def inspect_round(
         The transfers of the round.
     kept : bool
         True if nodes keep their sums in this schedule.
+    crowded : bool
+        True if arcs may carry, and nodes may send and receive, any number of messages.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def inspect_round(
                         port=transfers.hops[bad[0], 0])  # fmt: skip
     if not len(transfers):
         return 0, 0
-    check_arcs(schedule, number, transfers)
+    check_arcs(schedule, number, transfers, crowded=crowded)
     lengths = transfers.lengths
     return int(lengths.max(initial=0)), int(lengths.sum())
 
@@ -178,8 +180,8 @@ def _payload_faults(
             if not collective.reducing or collective.personal:
                 text = f"sends a sum that it keeps, which is no part of {collective.kind}"
                 yield np.ones(senders, bool), text
-            if collective.members:
-                text = "sends a sum that it keeps, which is no part of groups of listed nodes"
+            if collective.is_irregular:
+                text = "sends a sum that it keeps, which is no part of irregular collectives"
                 yield np.ones(senders, bool), text
             if np.shape(chunk) != senders or np.shape(passed) != senders:
                 raise make_fault(
@@ -201,11 +203,14 @@ def _payload_faults(
             yield wrong[indptr[1:]] > wrong[indptr[:-1]], "sends a block that does not exist"
 
 
-def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
+def check_arcs(
+    schedule: Schedule, number: int, transfers: Transfers, *, crowded: bool = False
+) -> None:
     """Check that, in one round, no arc is used twice, and no node uses too many ports.
 
     The number of messages that a node sends, or receives, is limited by `Schedule.ports`. `number`
-    is the number of the round for messages, and `transfers` are its transfers.
+    is the number of the round for messages, and `transfers` are its transfers. If `crowded`, only
+    the existence of the links is checked.
     """
     topology, hops = schedule.topology, transfers.hops
     nodes = transfers.walk(topology)
@@ -217,6 +222,8 @@ def check_arcs(schedule: Schedule, number: int, transfers: Transfers) -> None:
         raise make_fault(
             schedule, number, "has no link", node=nodes[row[at], column[at]], port=port[at]
         )
+    if crowded:
+        return
     arcs = nodes[row, column] * np.int64(topology.ports) + port
     twice = _first_overfull(arcs, 1, topology.nodes * topology.ports)
     text = "carries two messages at once"

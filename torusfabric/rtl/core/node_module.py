@@ -314,7 +314,10 @@ class NodeModule(Leaf):
         return self._held[name]
 
     def early_bit_value(self, bit: Bit) -> Value:
-        """Return a control bit one cycle before it is needed, as the input of a register."""
+        """Return a control bit one cycle before it acts, as the input of a register of the module.
+
+        `bit` has its source: a constant, a bit of the sequencer, or a table of the node.
+        """
         if bit.place is BitPlace.CONSTANT:
             return Const(bit.number, 1)
         if bit.place is BitPlace.TABLE:
@@ -323,20 +326,30 @@ class NodeModule(Leaf):
         return self.input_value("columns")[bit.number]
 
     def bit_value(self, bit: Bit) -> Value:
-        """Return a control bit in the cycle in which it is needed."""
+        """Return a control bit in the cycle in which it acts, for example at a memory.
+
+        `bit` has its source. A constant or a bit of a table is returned as in `early_bit_value`.
+        The planner lets a table show a bit one cycle earlier if the module registers it. A bit of
+        the sequencer always comes a cycle early, and passes the register of the node.
+        """
         if bit.place is BitPlace.COLUMN:
             return self.node_register("columns")[bit.number]
         return self.early_bit_value(bit)
 
     def number_value(self, bits: Sequence[Bit]) -> Value:
-        """Return a number in the cycle in which it is needed.
+        """Return a control number, such as an address, in the cycle in which the node uses it.
 
-        `bits` has the source of each bit, the least significant first.
+        `bits` has the source of each bit of the number (a constant, a bit of the sequencer, or a
+        table of the node), the least significant first. The result is the concatenation of these
+        bits, each delayed by the cycles by which its source is early.
         """
         return Cat(*map(self.bit_value, bits))
 
     def run_operator_code(self) -> Value:
-        """Return the input that selects the operator of the run, 0 if there is no choice."""
+        """Return the bits that select the operator of the run; 0 if the module has no such input.
+
+        They come from the register of the node, in the cycle in which they act.
+        """
         known = "operator_code" in self.signature.members
         return self.node_register("operator_code") if known else Const(0, 0)
 
@@ -346,10 +359,10 @@ class NodeModule(Leaf):
         return unit.identity_word(self.run_operator_code(), width) if unit else Const(0, width)
 
     def word_value(self, word: LocalWord) -> Value:
-        """Return the signal of a word at the inputs, or of the identity word.
+        """Return the signal of a word at the inputs of the module, or the identity word.
 
-        The identity word leaves the result of an operator unchanged. If ``word.late`` is true, the
-        signal is delayed by a cycle.
+        ``word.position`` says which one; the identity word leaves the result of an operator
+        unchanged. If ``word.late`` is true, the signal is delayed by a cycle.
         """
         if word == IDENTITY_WORD:
             return self.identity_word()
@@ -363,7 +376,7 @@ class NodeModule(Leaf):
         return self._late[word.position]
 
     def word_count(self, port: str) -> int:
-        """Return the number of words at an input port."""
+        """Return the number of words, side by side, at the input `port`, such as "rx"."""
         return self._given.get(port, 0)
 
     @property

@@ -557,8 +557,10 @@ class _StorePlanner:
         return self._kinds.values_at_kinds(values, self._members)
 
     def plan(self) -> StoreShape:
-        """Find the source of each address bit and select bit, and return the structure of the
-        store.
+        """Return the structure of the store, and find the source of each address and select bit.
+
+        A store consists of the memories and readers of a node. A source is a constant, a signal of
+        the sequencer, or a table at the node. The signals and tables are collected in `placer`.
         """
         copies = self._plan_copies()
         self._port_reader = self._find_port_reader()
@@ -580,7 +582,8 @@ class _StorePlanner:
     def _find_reads(self, place: int) -> _ReaderFields:
         """Return the memories and addresses that one reader reads, at all nodes of the family.
 
-        `place` is the position of the reader in the module.
+        A reader passes, in each row of the program, a word of one memory to an injection port of
+        the node. `place` is the position of the reader in the module.
         """
         shape = len(self._members), self._rows.n_rows, self._kinds.n_choices
         memory, first = np.full(shape, -1), np.full(shape, -1)
@@ -600,9 +603,12 @@ class _StorePlanner:
         return _ReaderFields(memory, first, lags, delays, values)
 
     def _plan_copies(self) -> dict[int, list[_CopyPlan]]:
-        """Return the copies of each memory, by its number: one copy for reads at equal addresses.
+        """Return the copies of each memory: memory number -> plans of its copies.
 
-        The copy that each reader uses is recorded in `_copy_of`.
+        A copy has the same words as the memory, and a read port of its own. Readers share a copy if
+        one address serves them in each row of the program; otherwise they get copies of their own.
+        The number of the copy that each reader uses is recorded in `_copy_of`, under (position of
+        the reader, memory number).
         """
         copies: dict[int, list[_CopyPlan]] = {
             number: [] for number, depth in enumerate(self._depth.tolist()) if depth
@@ -627,10 +633,10 @@ class _StorePlanner:
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
         """Return the memories that a reader reads, and True if it also passes the identity word.
 
-        The memories are given by their numbers, in increasing order. The identity word leaves the
-        result of an operator unchanged. A reader passes it in rows in which the operator behind the
-        reader must not combine a word from memory. `place` is the position of the reader in the
-        module.
+        ``([0, 2], True)`` are memories 0 and 2, and the identity word, which leaves the result of
+        an operator unchanged. A reader passes the identity word in rows of the program in which the
+        operator behind the reader must not combine a word from memory. `place` is the position of
+        the reader in the module.
         """
         values = self._reads[place].memory
         last = len(self._depth)
@@ -640,11 +646,13 @@ class _StorePlanner:
         return np.flatnonzero(used[:last]).tolist(), bool(used[last])
 
     def _find_port_reader(self) -> int | None:
-        """Return the position of a reader that reads all memories of received words, or None.
+        """Return the position of a reader that the memory port can use between runs, or None.
 
-        Between runs the multiplexer of this reader serves the memory port, which then needs no
-        multiplexer of its own. None is returned, too, if the port works during runs, or if it reads
-        several flits in a cycle, because readers pass single flits.
+        The memory port reads the received words of the node from outside. If some reader reads all
+        memories that hold such words, its multiplexer also serves the port, which then needs no
+        multiplexer of its own. The result is None if there is no such reader, or at most one such
+        memory. It is also None if the port works during runs, or reads several flits in a cycle,
+        because a reader passes single flits.
         """
         if self._concurrent or self._beat > 1 or len(self._received) < 2:
             return None
@@ -655,10 +663,11 @@ class _StorePlanner:
         return None
 
     def _bank_key(self, number: int, copies: list[_CopyPlan]) -> object:
-        """Return a key that is equal for two memories that can be accessed at common addresses.
+        """Return a key that is equal for two memories that can have common addresses.
 
-        `number` is the number of the memory, and `copies` lists its copies. The key consists of
-        size, delays and write addresses.
+        Such memories can be stored side by side, as one bank. The key includes the size, the write
+        addresses, and the delays of writes and reads. `number` is the number of the memory, and
+        `copies` lists its copies.
         """
         writes = [self._rows.field(action, number) for action in (Action.WRITE, Action.TAP)]
         memory = self._rows.memories[number]
@@ -675,7 +684,7 @@ class _StorePlanner:
         )
 
     def _rounded_size(self, number: int) -> int:
-        """Return the number of words of a memory, rounded up to a power of two."""
+        """Return the number of words of memory `number`, rounded up to a power of two."""
         return 1 << (int(self._depth[number]) - 1).bit_length()
 
     def _form_banks(self, copies: dict[int, list[_CopyPlan]]) -> list[list[int]]:
@@ -815,22 +824,25 @@ class _StorePlanner:
     def _plan_arrivals(
         self, members: list[int], codes: list[list[list[int]]], pitch: Delays, size: int
     ) -> list[BankArrivals]:
-        """Return the plan by which a bank stores arriving words, one entry for each link length.
+        """Return the plan by which a bank stores arriving words, one entry for each link latency.
 
-        Words from longer links arrive later in the row, so each length of links has its own write
-        enable, address and select bits. The method decides where each of these bits comes from.
+        A bank consists of the memories `members`, which are written at the same addresses. Each has
+        a multiplexer that selects the word to store. Words from links of a larger latency arrive
+        later in the row of the program, so each latency has its own write enable, address and
+        select bits. The method finds a source for each of them: a constant, a signal that the
+        sequencer sends to all nodes, or a table at the node.
 
         Parameters
         ----------
         members : list of int
-            The memories of the bank.
+            The numbers of the memories of the bank, such as ``[2, 3]``.
         codes : list of (list of (list of int))
-            For each member and each input of its multiplexer of words, the select bits of the
-            input.
+            ``codes[k][i]`` has the select bits by which the multiplexer of memory ``members[k]``
+            passes its input i, such as ``[1, 0]``, the least significant bit first.
         pitch : tuple of int
             For each form, the distance between the addresses of successive flits of a block.
         size : int
-            Words of a memory of the bank.
+            Number of words of each memory of the bank, a power of two.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, at_tap = self._values_at_members(write.values), self._values_at_members(tap)
@@ -869,13 +881,14 @@ class _StorePlanner:
     ) -> list[BankArrivals]:
         """Return the plan by which a bank stores words, in a core with writable tables: one entry.
 
-        A table of the node has, for each row, the number of cycles that words spend on links, or 0
-        to store nothing. This number selects one of several strobes, each a cycle later than the
-        strobe before it.
+        For each row of the program, a table of the node has the number of cycles that the arriving
+        words spend on links, or 0 to store nothing. This number selects the write enable from
+        several strobes of the sequencer, each a cycle later than the strobe before it.
 
-        `members` has the only memory of the bank, and `size` is the number of its words. `codes`
-        has no select bits, because the memory stores the words of one source. `pitch` is the
-        distance between the addresses of successive flits of a block, for each form.
+        `members` has the number of the only memory of the bank, and `size` is the number of its
+        words. `codes` is ``[[[]]]``, no select bits, because the memory stores the words of one
+        source. `pitch` is the distance between the addresses of successive flits of a block, for
+        each form.
         """
         write, tap = self._all.writes_of_memory(members[0])
         firsts, late = self._values_at_members(write.values), self._values_at_members(tap)
@@ -893,7 +906,12 @@ class _StorePlanner:
         return [BankArrivals(number, tuple(strobes), address, ((),), exact)]
 
     def _plan_reader(self, reader: int) -> Reader:
-        """Find the source of each select bit of a reader, and return the plan of the reader."""
+        """Return the plan of a reader: its inputs, and the sources of its select bits.
+
+        A reader has a multiplexer, which passes in each row of the program the word of one memory.
+        The source of a select bit is a constant, the sequencer or a table at the node. `reader` is
+        the position of the reader in the module.
+        """
         reads = self._reads[reader]
         known, waits = self._reader_memories(reader)
         words = [LocalWord(k) for k in range(len(known))]

@@ -57,7 +57,7 @@ def write_msccl(schedule: Schedule, path: AnyPath) -> None:
             f"Format msccl takes store-and-forward schedules, not {schedule.switching}; choose "
             "another algorithm"
         )
-    if schedule.collective.axes is not None or schedule.collective.members:
+    if schedule.collective.axes is not None or schedule.collective.is_irregular:
         raise InputError(
             "Format msccl takes collectives of all nodes together, not "
             f"{schedule.collective.name}; choose --format csv"

@@ -88,7 +88,7 @@ def recognise(schedule: Schedule) -> Schedule:
         case Rounds() if schedule.collective.axes is not None:
             lifted = lifted_from_group(schedule)
             return schedule if lifted is None else recognise(lifted)
-        case Rounds() if schedule.collective.members:
+        case Rounds() if schedule.collective.is_irregular:
             return schedule
         case Rounds() if schedule.keeps_sums:
             return _first_form(schedule, [sum_table_of])

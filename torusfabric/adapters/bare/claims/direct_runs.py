@@ -1,6 +1,9 @@
-"""`DirectRuns`: the proof of whole runs of a core without memories.
+"""`DirectRuns`: the proof that every run of a core without memories delivers the right words.
 
-The proof injects symbolic words, and takes received words, in the cycles that the manifest states.
+The proof executes the gates of the core cycle by cycle, with a symbol such as "word 5 of node 3" in
+place of each word. In the cycles that the manifest states, it drives the words of the messages at
+the inputs of the nodes, and collects the words at their outputs. At the end of the run it compares
+the collected words with those that the collective must deliver.
 """
 
 from __future__ import annotations
@@ -25,11 +28,12 @@ __all__ = ["DirectRuns"]
 
 
 class DirectRuns(Runs):
-    """Proof of whole runs of a core without memories, whose nodes send and receive in fixed cycles.
+    """Proof that runs of a core without memories deliver the right words in the stated cycles.
 
-    To *inject* a word is to drive it at the input of a node. An input has an injected word in one
-    cycle only, and is unknown in all others. So a core that samples the word earlier or later is
-    refuted.
+    The nodes of such a core send and receive each word in a fixed cycle, which the manifest states.
+    To *inject* a word is to drive it at the input of a node. A word is injected in its stated cycle
+    only; in all other cycles the input is unknown. So a core that samples the word earlier or later
+    is refuted.
     """
 
     def __init__(self, fabric: Fabric, access: NodeAccess) -> None:
@@ -45,14 +49,16 @@ class DirectRuns(Runs):
     def prove(
         self, runs: Sequence[Run], rest: Snapshot, variant: int = 0, *, compares: bool = True
     ) -> Snapshot:
-        """Execute runs from a state between runs, and compare the received words.
+        """Execute runs symbolically, and compare the received words with the expected ones.
+
+        A wrong word raises `Refuted`, the error of a false claim.
 
         Parameters
         ----------
         runs : sequence of Run
             Runs to execute, each from the same state.
         rest : Snapshot
-            State between runs.
+            State of all registers between two runs, in which each of `runs` begins.
         variant : int
             Not used: there are no memories to be filled in different ways.
         compares : bool
@@ -61,7 +67,8 @@ class DirectRuns(Runs):
         Returns
         -------
         Snapshot
-            State after the runs, with unknown values where they differ.
+            State of all registers after the runs. A bit that is the same constant after each run
+            keeps it; all other bits are unknown.
         """
         del variant, compares
         cycles = self.prepare_machine(runs)
@@ -92,21 +99,21 @@ class DirectRuns(Runs):
     def _word_index(self, part: int, chunk: int, flit: int) -> int | None:
         """Return the index of a flit among the words of a node; None for a flit of padding.
 
-        `part` is the number of the message, `chunk` that of its chunk, and `flit` that of the flit
-        in the chunk.
-
-        The last chunk of a message may be shorter than the others, and is then padded.
+        `part` is the number of the message among those of the node, `chunk` the number of the chunk
+        in the message, and `flit` the number of the flit in the chunk. The last chunk of a message
+        may be shorter than the others, and is then padded.
         """
         length = self._layout.part_flits(self.program.flits)
         word = chunk * self._flits + flit
         return part * length + word if word < length else None
 
     def _injected_values(self, run: Run, cycle: int) -> dict[str, IntArray]:
-        """Return the words that nodes send in a cycle, as values of the nets ``inject_<node>``.
+        """Return the words that nodes send in a cycle: input ``inject_<node>`` -> symbolic bits.
 
-        The value of a net consists of a word for each chunk. In cycles without a flit the result is
-        empty, and the nets are unknown. `run` is the run under way, and `cycle` counts from its
-        start.
+        The symbolic bits of an input have the shape (bits, 1), with one word for each chunk, chunk
+        0 in the lowest bits. Bits of padding, and bit positions that the proof does not follow, are
+        unknown. In cycles without a flit the result is empty, and all inputs are unknown. `run` is
+        the run under way, and `cycle` counts from its start.
         """
         flit = self._flit_in_cycle(cycle, self._injects, every=1)
         if flit is None:
@@ -127,9 +134,10 @@ class DirectRuns(Runs):
         """Check the outputs of the core in one cycle of a run, and store the words that arrive.
 
         The outputs `tx_address`, `rx_enable` and `rx_address` must have the values that the
-        schedule gives for the cycle. Each word at an in-port is stored in `found`, one row for each
-        node, at the index of its block and flit: the address map says which block arrives at each
-        in-port in each step. `run` is the run under way, and `cycle` counts from its start.
+        manifest states for the cycle; otherwise `Refuted`, the error of a false claim, is raised.
+        The words that arrive are stored in `found`, shape (nodes, words), at the index that
+        `_word_index` returns. The address map says which block arrives at each in-port in each
+        step. `run` is the run under way, and `cycle` counts from its start.
         """
         shown = self._flit_in_cycle(cycle, self._shows, every=self._steps)
         if shown is not None:
@@ -154,11 +162,11 @@ class DirectRuns(Runs):
                         found[node, index] = words[port]
 
     def _compare_words(self, run: Run, found: IntArray, cycle: int) -> None:
-        """Compare the received words with the expected ones.
+        """Compare the words that nodes received in `run` with those that the collective delivers.
 
-        `found` has the received words, one row for each node, and `run` is the executed run. A
-        wrong word raises `Refuted`, the error of a false claim, whose message names `cycle`, the
-        last cycle of the run.
+        `found` has the received words as symbolic bits, shape (nodes, words). A wrong word raises
+        `Refuted`, the error of a false claim, whose message names `cycle`, the last cycle of the
+        run.
         """
         words, receives = expected_bits(self.program, run, self.machine.sums)
         wrong = (found != words) & receives

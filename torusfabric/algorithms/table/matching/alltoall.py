@@ -16,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from ....topology import CayleyGraph, IntArray
+from ....topology import CayleyGraph, IntArray, Torus
 from ..bipartite import maximum_matching
 from .exchange import plan_exchange
 
@@ -25,6 +25,10 @@ __all__ = ["plan_alltoall", "alltoall_bound", "balanced_routes"]
 #: The most hops, of all blocks together, with which a small router is looked for; more would take
 #: seconds.
 LARGE_HOPS = 10_000
+
+#: The most different changes of routes of which pairs are tried, because a pair costs an entry of a
+#: matrix.
+MOST_CHANGES = 1000
 
 
 def alltoall_bound(routes: np.ndarray, latency: int = 1) -> int:
@@ -65,7 +69,8 @@ def balanced_routes(
     choice (digits s / 2 of a torus) takes the route that keeps the sum of the squared loads least.
     Routes may be changed until no change lowers the sum. On a torus the axes are independent, so
     this shares blocks evenly between the two directions of each axis, and no choice of shortest
-    routes has a smaller largest load.
+    routes has a smaller largest load. On other networks, the routes of two blocks are then changed
+    at once as long as this lowers the sum.
     """
     choices = _shortest_routes(topology)
     if goals is not None:
@@ -90,10 +95,54 @@ def balanced_routes(
             changed |= best != mine
             taken[block] = best
             load = [carried + hops for carried, hops in zip(load, best, strict=True)]
+        if not (changed or isinstance(topology, Torus)):
+            changed = _exchange_pair(extras, taken, load)
     routes = np.repeat(shared, chunks, axis=0)
     for block, best in taken.items():
         routes[block] += best
     return routes
+
+
+def _exchange_pair(
+    extras: dict[int, list[list[int]]], taken: dict[int, list[int]], load: list[int]
+) -> bool:
+    """Change the routes of two blocks if this lowers the sum of squared port loads, else none.
+
+    Return True if routes were changed; `taken` and `load` are updated. Of all pairs, the pair that
+    lowers the sum most is chosen.
+
+    Parameters
+    ----------
+    extras : dict of int to list of list of int
+        For each block with a choice, the hops on each port of each of its routes.
+    taken : dict of int to list of int
+        The route that each block takes.
+    load : list of int
+        The load of each port.
+    """
+    changes: dict[tuple[int, ...], dict[int, list[int]]] = {}
+    for block, options in extras.items():
+        for option in options:
+            change = tuple(b - a for a, b in zip(taken[block], option, strict=True))
+            if any(change):
+                changes.setdefault(change, {}).setdefault(block, option)
+    if not changes or len(changes) > MOST_CHANGES:
+        return False
+    each = np.array([*changes])
+    own = each @ (2 * np.array(load)) + (each**2).sum(axis=1)
+    both = own[:, None] + own + 2 * each @ each.T
+    for pair in np.argsort(both, axis=None, kind="stable").tolist():
+        one, two = divmod(pair, len(each))
+        if both[one, two] >= 0:
+            return False
+        first, second = (changes[tuple(each[k].tolist())] for k in (one, two))
+        blocks = next(((a, b) for a in first for b in second if a != b), None)
+        if blocks is not None:
+            for block, fitting in zip(blocks, (first, second), strict=True):
+                taken[block] = fitting[block]
+            load[:] = (np.array(load) + each[one] + each[two]).tolist()
+            return True
+    return False
 
 
 def _load_increase(hops: Sequence[int], load: Sequence[int]) -> int:

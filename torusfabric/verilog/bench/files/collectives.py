@@ -95,6 +95,8 @@ def sent_part_count(mode: dict[str, Any], size: int) -> int:
     collective = mode["collective"]
     if collective == "exchange":
         return len(mode["offsets"])
+    if collective == "pattern":
+        return len(mode["origins"][0])
     return size if collective in PERSONALIZED else 1
 
 
@@ -144,8 +146,14 @@ def expected_words(
         "reduce-scatter": lambda p: {(0, f): sums[p, f] for f in flits},
         "exchange": lambda p: {(k, f): sent[o][k, f] for k, o in origins[p] for f in flits},
         "halo": lambda p: {(k, f): sent[o][0, f] for k, o in origins[p] for f in flits},
+        "pattern": lambda p: {(k, f): sent[o][k, f] for k, o in origins[p] for f in flits},
     }[mode["collective"]]
-    return [receive(position) for position in positions]
+    received = [receive(position) for position in positions]
+    for words, lengths in zip(received, mode.get("received_flits", []), strict=False):
+        for part, flit in [*words]:
+            if flit >= lengths[part]:
+                del words[part, flit]
+    return received
 
 
 def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: int = 0) -> Combine:

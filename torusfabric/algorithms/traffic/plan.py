@@ -1,10 +1,11 @@
-"""Collectives in groups of listed nodes, on any network; all other nodes relay.
+"""Irregular collectives on any network: listed nodes, listed messages, unequal lengths.
 
-Rules of the model: store-and-forward, full duplex, on all ports. Several groups run at once and
-share the arcs.
+Rules of the model: store-and-forward, full duplex, on all ports. Several groups of listed nodes run
+at once and share the arcs. Nodes outside of groups relay.
 
-- Broadcast, all-gather, halo: each block goes down a tree to the nodes that receive it.
-- Scatter, all-to-all, exchange: each block takes a path.
+- Broadcast, all-gather, halo, patterns in which a message has several destinations: each block goes
+  down a tree to the nodes that receive it.
+- Scatter, all-to-all, exchange, all other patterns: each block takes a path.
 - Reduce, gather, reduce-scatter: a broadcast, scatter or all-gather backwards.
 - All-reduce: each chunk has a root among the members of its group. Its contributions go up a tree
   to the root, and the sum goes down a tree to all members. If messages are cut into a multiple of
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +36,11 @@ from ..network.chunks import NEAR_FACTOR
 from ..network.slots import schedule_paths
 from ..network.spread import route_messages, schedule_hops, spread_messages, subtree_heights
 
-__all__ = ["ANY_GROUP"]
+__all__ = ["ANY_TRAFFIC"]
 
-#: The most arcs of a network, and the most blocks times members of all groups.
-MOST_ARCS, MOST_CELLS = 8192, 2**18
+#: The most arcs of a network, the most blocks times members of all groups, and the most blocks for
+#: which messages are cut unasked.
+MOST_ARCS, MOST_CELLS, MOST_BLOCKS = 8192, 2**18, 2**11
 
 #: The numbers of chunks that are tried, and the message times that are worth more chunks, relative
 #: to those of fewer chunks.
@@ -52,20 +55,20 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
 
     The selection is `collective` on `topology` with `options`.
     """
-    if not collective.members:
-        return "groups of listed nodes, such as allgather@{0,1,5}"
+    if not collective.is_irregular:
+        return "listed nodes such as @{0,1,5}, counts, or a pattern"
     if topology.linked.sum() > MOST_ARCS:
         return f"a network of at most {MOST_ARCS} arcs"
     blocks, chunks = collective.blocks(topology, 1), options.chunks or 1
-    if blocks.n_blocks * chunks * blocks.group_size > MOST_CELLS:
-        return f"at most {MOST_CELLS} blocks times members of a group"
+    if _count_work(blocks)[1] * chunks > MOST_CELLS:
+        return f"at most {MOST_CELLS} blocks times the nodes of a group"
     if collective.kind == "allreduce" and chunks > 1 and chunks % blocks.group_size:
         return f"--chunks 1 or divisible by the members, {blocks.group_size}"
     return all_ports_reason(options, topology.ports)
 
 
 def plan(topology: Topology, collective: Collective, options: Options) -> Schedule:
-    """Plan a collective in groups of listed nodes.
+    """Plan an irregular collective.
 
     Parameters
     ----------
@@ -78,15 +81,15 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
 
     >>> import torusfabric as tf
     >>> gather = tf.parse_collective("allgather@{0,1,5,4,3}")
-    >>> ANY_GROUP(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
+    >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
-    planner = _GroupPlanner(topology, collective, options.seed)
     best: tuple[Fraction, int, tuple[Transfers, ...]] | None = None
     least = least_time(topology, collective)
     for chunks in (options.chunks,) if options.chunks else _chunk_counts(topology, collective):
-        steps = planner.plan_steps(chunks)
-        times = Fraction(len(steps), chunks)
+        steps = _plan_steps(topology, collective, options.seed, chunks)
+        block_flits = -(-(collective.longest_flits or chunks) // chunks)
+        times = Fraction(len(steps) * block_flits, collective.longest_flits or chunks)
         if best is None or times < WORTH_FACTOR * best[0]:
             best = times, chunks, steps
         if times <= NEAR_FACTOR * least:
@@ -94,6 +97,18 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     assert best is not None
     _, chunks, steps = best
     return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=steps)
+
+
+@lru_cache(maxsize=16)
+def _plan_steps(
+    topology: Topology, collective: Collective, seed: int, chunks: int
+) -> tuple[Transfers, ...]:
+    """Return the transfers of each step, for messages of `chunks` chunks.
+
+    `seed` is that of the searches. The results are kept, because the choice of an algorithm asks
+    for each number of chunks alone, too.
+    """
+    return _TrafficPlanner(topology, collective, seed).plan_steps(chunks)
 
 
 def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
@@ -104,8 +119,26 @@ def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
     """
     blocks = collective.blocks(topology, 1)
     each = blocks.group_size if collective.kind == "allreduce" else 1
-    cells = blocks.n_blocks * blocks.group_size * each
-    return [each * chunks for chunks in CHUNKS if chunks * cells <= MOST_CELLS] or [1]
+    (moved, cells), counts = _count_work(blocks), {*CHUNKS}
+    if collective.longest_flits is not None and blocks.message_lengths is not None:
+        common = int(np.gcd.reduce(blocks.message_lengths, axis=None))
+        counts = {
+            k
+            for k in (*CHUNKS, collective.longest_flits // common)
+            if k <= collective.longest_flits
+        }
+    most = max(1, min(MOST_CELLS // (cells * each), MOST_BLOCKS // moved))
+    return [each * chunks for chunks in sorted(counts) if chunks <= most] or [1]
+
+
+def _count_work(blocks: Blocks) -> tuple[int, int]:
+    """Return the number of messages, and the work of planning them.
+
+    The work is the number of deliveries of a pattern; else the blocks times the nodes of a group.
+    """
+    if (traffic := blocks.collective.traffic) is not None:
+        return len(traffic.messages), len(traffic.delivery_table)
+    return blocks.n_blocks, blocks.n_blocks * blocks.group_size
 
 
 class _Hops(NamedTuple):
@@ -173,8 +206,8 @@ class _Hops(NamedTuple):
                    np.array([self.block[hop] for hop in step]))  # fmt: skip
 
 
-class _GroupPlanner:
-    """Planner of one collective in listed groups.
+class _TrafficPlanner:
+    """Planner of one irregular collective.
 
     Parameters
     ----------
@@ -193,7 +226,8 @@ class _GroupPlanner:
             return self._plan_sums(blocks)
         if collective.kind == "gather":
             return self._plan_paths(blocks, self.topology.backwards)
-        if collective.personal:
+        block = blocks.required_copies(np.arange(blocks.n_blocks))[1]
+        if len(np.unique(block)) == len(block):
             return self._plan_paths(blocks, self.topology)
         return self._plan_trees(blocks)
 
@@ -236,15 +270,17 @@ class _GroupPlanner:
         In an all-reduce, the complete sum then goes down another tree.
         """
         sums = np.arange(blocks.blocks_per_origin)
+        sums = sums[blocks.has_block(sums)]
         members = self.groups.members[blocks.group_of_block(sums)]
         if blocks.collective.kind == "allreduce":
             position = self._roots_of_sums(blocks)
         else:
             position = blocks.postcondition(sums)
-        roots, others = members[sums, position], [*members]
+        roots, others = members[np.arange(len(sums)), position], [*members]
         up = WeightedArcs(self.topology.backwards)
         hops, ends = _Hops([], [], [], []), (up.tail.tolist(), up.head.tolist())
-        for number, tree in enumerate(self._spread_trees(up, roots, others, blocks.chunks)):
+        trees = self._spread_trees(up, roots, others, blocks.chunks)
+        for number, tree in zip(sums.tolist(), trees, strict=True):
             hops.add_tree(tree, number, ends)
         group = np.arange(blocks.n_blocks) % blocks.blocks_per_origin
         rising = tuple(
@@ -392,10 +428,10 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     return [{"chunks": chunks} for chunks in sorted({1, *counts})]
 
 
-ANY_GROUP = Algorithm(
-    name="any-group",
+ANY_TRAFFIC = Algorithm(
+    name="any-traffic",
     source="McMurchie and Ebeling 1995, for even loads; trees and paths of shortest length",
-    summary="all collectives in groups of listed nodes on any network, the other nodes relay",
+    summary="collectives among listed nodes, unequal messages, and patterns, on any network",
     collectives=(
         "broadcast",
         "reduce",
@@ -407,11 +443,12 @@ ANY_GROUP = Algorithm(
         "alltoall",
         "exchange",
         "halo",
+        "pattern",
     ),
     options=("ports", "chunks", "seed"),
     misfit=unsupported_reason,
     plan=plan,
     variants=_option_variants,
     any_network=True,
-    listed_groups=True,
+    irregular=True,
 )

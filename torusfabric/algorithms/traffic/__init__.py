@@ -1,0 +1,1 @@
+"""Irregular collectives on any network: listed nodes, listed messages, unequal lengths."""
