@@ -12,7 +12,7 @@ from torusfabric.analysis.cost import schedule_cost
 from torusfabric.analysis.volume import cycle_limit
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.planning import choice, make_selection, resolve
+from torusfabric.planning import choice, estimates, make_selection, resolve
 from torusfabric.planning.selection_schedule import schedule_of_selection as planned_one
 from torusfabric.program.counts import estimate_luts
 
@@ -219,3 +219,61 @@ def test_commands_take_it(capsys):
         assert main(["plan", "4x4", "broadcast", *wrong]) == 1
     assert main(["simulate", "--plan", "missing.json", "--objective", "time"]) == 1
     assert "--objective and --plan exclude each other" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("topology", ["12x12", "5x5x5"])
+@pytest.mark.parametrize("collective", [
+    "broadcast", "reduce", "allgather", "scatter", "gather", "reduce-scatter", "allreduce",
+    "alltoall", "halo",
+])  # fmt: skip
+def test_estimates_choose_as_cycles_do(topology, collective):
+    """The choice on large networks, by estimates, takes at most a few cycles more than the best."""
+    selection = make_selection(topology, collective)
+    for flits in (2, 64):
+        chosen = estimates.choose_by_estimate(selection, flits)
+        assert chosen.planned is not None
+        cycles = tf.compile(chosen.planned, flits=flits).cycles()
+        best = tf.compare(topology, collective, flits=flits)[0]
+        assert cycles <= 1.03 * best.cycles + 9, (chosen.why, best)
+        assert chosen.why.startswith("about ")
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "flits", "algorithm", "why"),
+    [
+        ("128x128", "broadcast", 2, "spanning-tree", "about 129 cycles for 2 flits; spanning-tree"),
+        (
+            "128x128",
+            "reduce-scatter",
+            2,
+            "matching",
+            "about 8192 cycles for 2 flits; at least 8192",
+        ),
+        ("128x128", "allgather", None, "hamiltonian", "4096 message times for long messages"),
+        ("256x256", "alltoall@0", 2, "matching", "16517 cycles for 2 flits; necklace 16389"),
+        ("256x256", "allreduce", 2, "ring-exchange", "about 518 cycles for 2 flits; spanning-tree"),
+    ],
+)
+def test_large_networks(topology, collective, flits, algorithm, why):
+    """On networks of any size the best algorithm is chosen, and the reason is said."""
+    chosen = resolve(make_selection(topology, collective), flits=flits)
+    assert chosen.resolve_algorithm().name == algorithm
+    assert chosen.why.startswith(why)
+
+
+@pytest.mark.parametrize("flits", [None, 4])
+def test_a_seed_is_a_reason(flits):
+    """With a seed the first suitable algorithm is chosen, and the reason says so."""
+    chosen = resolve(make_selection("5x5", "alltoall", seed=3), flits=flits)
+    assert chosen.why == "the first of the catalogue that fits, because a seed was given"
+
+
+def test_slow_searches_are_the_last_resort():
+    """On 2^14 arcs and more max-flow is tried only where nothing else fits, or if it is named."""
+    names = lambda *given: {
+        one.resolve_algorithm().name for one in choice.suitable_selections(make_selection(*given))
+    }
+    assert "max-flow" in names("64x64", "broadcast")
+    assert "max-flow" not in names("128x128", "broadcast")
+    assert names("circulant:5000:1,70", "broadcast") == {"max-flow"}
+    assert names("128x128", "broadcast:max-flow") == {"max-flow"}

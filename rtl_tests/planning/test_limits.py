@@ -65,13 +65,13 @@ def test_long_work_is_announced(caplog: pytest.LogCaptureFixture) -> None:
     """Work of minutes is announced before it starts; work of seconds is not."""
     caplog.set_level(logging.INFO, LOGGER.name)
     limits.log_duration("Simulating", 204)
-    limits.log_long_plan("Planning", tf.parse_topology("256x256"), tf.Options())
-    limits.log_long_plan("Planning", tf.parse_topology("4x4"), tf.Options(chunks=10**6))
+    limits.log_long_plan("Planning", make_selection("256x256", "allgather"))
+    limits.log_long_plan("Planning", make_selection("4x4", "allgather", chunks=10**6))
     said = ["Simulating may take some 3.4 min", "Planning, of 65536 nodes, may take minutes",
             "Planning, of 16 nodes and 1000000 chunks, may take minutes"]  # fmt: skip
     assert caplog.messages == said
     limits.log_duration("Simulating", 10)
-    limits.log_long_plan("Planning", tf.parse_topology("16x16x16"), tf.Options(chunks=1000))
+    limits.log_long_plan("Planning", make_selection("16x16x16", "allgather", chunks=1000))
     assert caplog.messages == said
 
 

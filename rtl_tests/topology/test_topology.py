@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.topology import (
     Arrowhead,
@@ -105,3 +106,24 @@ def test_one_group_of_all_nodes():
     groups = Groups(Arrowhead(2))
     assert (groups.n_groups, groups.group_size, groups.group_topology) == (1, 16, Arrowhead(2))
     assert groups.position_of_node.tolist() == list(range(16))
+
+
+@pytest.mark.parametrize("name", ["92x92", "91x92~7", "8300", "21x20x20"])
+def test_columns_of_many_nodes(name):
+    """Offsets of more than 8192 nodes in a column are those of the nodes one by one.
+
+    NumPy has wrong entries in such a column.
+    """
+    topology = parse_topology(name)
+    assert isinstance(topology, tf.CayleyGraph)
+    nodes, ports = np.arange(topology.nodes), topology.generators
+    for change in (topology.subtract, topology.add):
+        each = np.stack([change(nodes, port) for port in ports], axis=1)
+        assert np.array_equal(change(nodes[:, None], ports[None, :]), each)
+    coordinates = topology.coordinates(nodes[:, None])
+    assert np.array_equal(coordinates[:, :, 0], topology.coordinates(nodes))
+
+
+def test_a_tree_on_many_nodes():
+    """A tree of shortest paths reaches all of 8464 nodes."""
+    assert tf.plan("92x92", "broadcast", algorithm="spanning-tree", trees=1).steps == 92

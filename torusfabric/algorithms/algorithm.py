@@ -229,8 +229,9 @@ class Algorithm:
         Function that returns the longest message, in flits, for which one chunk for each flit is
         tried as well.
     most_arcs : int, optional
-        Arcs of the largest network on which the algorithm is tried unless it is named. It is set
-        for a search that takes long and never gives fewer cycles than the other algorithms.
+        Arcs of the largest network on which the algorithm is tried unless it is named, or no other
+        one fits. It is set for a search that takes long and hardly ever gives fewer cycles than the
+        other algorithms.
     any_network : bool
         True if the algorithm plans on networks in which nodes differ: graphs, meshes, networks with
         faults. If False, the default, it is asked only for networks that look the same from every

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import Unpack
 
-from ..algorithms import CATALOGUE, Options
+from ..algorithms import CATALOGUE, Algorithm, Options
 from ..algorithms.algorithm import AlgorithmFailed
 from ..analysis.cost import Costs, Number, schedule_cost
 from ..analysis.facts import require_message_length
@@ -50,9 +50,12 @@ from .selection_schedule import choose_latency, length_arguments, schedule_of_se
 if TYPE_CHECKING:
     from ..program import Program
 
-__all__ = ["Candidate", "rank_candidates", "choose_by_cycles", "choose_by_model", "choose_by_times",
-           "compare"]  # fmt: skip
+__all__ = ["Candidate", "candidate_name", "choose_by_cycles", "choose_by_model", "choose_by_times",
+           "compare", "first_that_fits", "rank_candidates", "suitable_selections"]  # fmt: skip
 
+
+#: Rounds times ports from which on compiling a schedule takes seconds.
+LONG_PLAN = 2**15
 
 #: Share by which message times may exceed the lower bound, on tori and on other networks.
 TORUS_TIME_TOLERANCE, OTHER_TIME_TOLERANCE = Fraction(1, 10), Fraction(3, 100)
@@ -110,12 +113,36 @@ class _CompiledCandidate(NamedTuple):
     cycles: int
 
 
-def _candidate_name(selection: Selection) -> str:
+def candidate_name(selection: Selection) -> str:
     """Return the algorithm of a selection and the variant's options: "spanning-tree trees=1".
 
     A variant is a set of options that the algorithm itself proposes.
+
+    Parameters
+    ----------
+    selection : Selection
+        A selection with an algorithm.
     """
     return " ".join([selection.resolve_algorithm().name, *_variant_options(selection)])
+
+
+def first_that_fits(selection: Selection, reason: str = "") -> Selection:
+    """Return a selection with the first algorithm of the catalogue that fits, and say so.
+
+    Parameters
+    ----------
+    selection : Selection
+        The choice of the user.
+    reason : str
+        Reason why no other algorithm is compared, such as "because a seed was given".
+
+    Raises
+    ------
+    InputError
+        If no algorithm fits.
+    """
+    why = "the first of the catalogue that fits" + (f", {reason}" if reason else "")
+    return replace(selection, algorithm=selection.resolve_algorithm(), why=why)
 
 
 def _variant_options(selection: Selection) -> tuple[str, ...]:
@@ -176,7 +203,8 @@ def suitable_selections(
 
     A variant is a set of options that the algorithm proposes, such as ``trees=1``. Algorithms come
     in the order of the catalogue, the list of all algorithms. A variant is left out if the user
-    gave one of its options.
+    gave one of its options. An algorithm whose search takes long on this network (`most_arcs`) is
+    left out unless no other one suits.
 
     Parameters
     ----------
@@ -192,21 +220,40 @@ def suitable_selections(
     Selection
         The selection with an algorithm and the options of a variant.
     """
-    topology, collective, asked = selection.topology, selection.collective, selection.options
-    arcs = topology.nodes * topology.ports
-    all_ = CATALOGUE.by_preference(collective)
-    for algorithm in all_ if selection.algorithm is None else (selection.algorithm,):
-        if collective.kind not in algorithm.collectives or arcs > (algorithm.most_arcs or arcs):
+    collective, arcs = selection.collective, selection.planned_arcs
+    every = CATALOGUE.by_preference(collective)
+    named = selection.algorithm
+    slow, found = [], False
+    for algorithm in every if named is None else (named,):
+        if collective.kind not in algorithm.collectives:
             continue
         if collective.is_irregular and not algorithm.irregular:
             continue
-        of_this = replace(selection, algorithm=algorithm)
-        given = {*asked.given(), *(["latency"] * selection.any_latency)}
-        for variant in ({}, *_option_variants(of_this, flits, padded=padded)):
-            options = replace(asked, **variant)
-            given_again = not given.isdisjoint(variant)
-            if not given_again and algorithm.why_not(topology, collective, options) is None:
-                yield replace(of_this, options=options)
+        if named is None and arcs > (algorithm.most_arcs or arcs):
+            slow.append(algorithm)
+            continue
+        for one in _suitable_variants(selection, algorithm, flits, padded=padded):
+            found = True
+            yield one
+    for algorithm in () if found else slow:
+        yield from _suitable_variants(selection, algorithm, flits, padded=padded)
+
+
+def _suitable_variants(
+    selection: Selection, algorithm: Algorithm, flits: int, *, padded: bool
+) -> Iterator[Selection]:
+    """Yield `selection` with an algorithm, if it suits, and with each of its variants.
+
+    The arguments are those of `suitable_selections`.
+    """
+    topology, collective, asked = selection.topology, selection.collective, selection.options
+    of_this = replace(selection, algorithm=algorithm)
+    given = {*asked.given(), *(["latency"] * selection.any_latency)}
+    for variant in ({}, *_option_variants(of_this, flits, padded=padded)):
+        options = replace(asked, **variant)
+        given_again = not given.isdisjoint(variant)
+        if not given_again and algorithm.why_not(topology, collective, options) is None:
+            yield replace(of_this, options=options)
 
 
 def choose_by_times(selection: Selection, *, root: str | None = None) -> Selection:
@@ -255,7 +302,7 @@ def choose_by_times(selection: Selection, *, root: str | None = None) -> Selecti
         if times <= (1 + _time_tolerance(selection)) * least:
             break
     if best is None or fewest is None:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     number = f"{fewest} message time{'s' * (fewest != 1)}"
     return replace(best, why=f"{number} for long messages, at least {least}")
 
@@ -296,9 +343,9 @@ def choose_by_model(selection: Selection, costs: Costs) -> Selection:
         time = schedule_cost(schedule).time(**costs)
         tried.append((time, replace(candidate, planned=schedule)))
     if not tried:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     least, best = min(tried, key=lambda one: one[0])
-    others = ", ".join(f"{_candidate_name(one)} {time}" for time, one in tried if one is not best)
+    others = ", ".join(f"{candidate_name(one)} {time}" for time, one in tried if one is not best)
     return replace(best, why=f"a time of {least}" + (f"; {others}" if others else ""))
 
 
@@ -364,19 +411,20 @@ def choose_by_cycles(
     >>> for flits in (1, 64):
     ...     print(choose_by_cycles(make_selection("8x8", "broadcast"), flits).why)
     13 cycles for 1 flit; spanning-tree 14, max-flow 23, diagonal 19, necklace 13
-    29 cycles for 64 flits
+    29 cycles for 64 flits; at least 16
     """
     require_message_length(flits)
     tried = list(_compile_candidates(selection, flits, any_length=any_length, root=root))
     if not tried:
-        return replace(selection, algorithm=selection.resolve_algorithm())
+        return first_that_fits(selection)
     best = _fewest_luts(tried, None if any_length else flits, root)
     others = ", ".join(
-        f"{_candidate_name(one.selection)} {one.cycles}" for one in tried if one is not best
+        f"{candidate_name(one.selection)} {one.cycles}" for one in tried if one is not best
     )
     length = f"{'up to ' * any_length}{flits} flit{'s' * (flits != 1)}"
-    why = f"{best.cycles} cycles for {length}" + (f"; {others}" if others else "")
-    return replace(best.selection, why=why)
+    if not others:
+        others = f"at least {cycle_limit(selection.topology, selection.collective, flits)}"
+    return replace(best.selection, why=f"{best.cycles} cycles for {length}; {others}")
 
 
 def _fewest_luts(
@@ -447,13 +495,15 @@ def _compile_candidates(
     `flits`; `root` is "any" if each run chooses its root.
 
     `prune` saves work: a candidate that cannot have nearly the fewest cycles is skipped, by a lower
-    bound that is known before planning, or before compiling. With `prune`, short messages are also
-    tried with padding to more chunks, see `suitable_selections`.
+    bound that is known before planning, or before compiling. If a schedule is long, the search ends
+    as soon as a candidate has nearly as few cycles as the cycle limit allows. With `prune`, short
+    messages are also tried with padding to more chunks, see `suitable_selections`.
     """
     from ..program import compile
     from ..program.serving import TIE_SHARE
 
     fewest: int | None = None
+    limit = cycle_limit(selection.topology, selection.collective, flits) if prune else 0
     for candidate in suitable_selections(selection, 0 if any_length else flits, padded=prune):
         if prune and isinstance(candidate.topology, CayleyGraph):
             least = _least_padded_cycles(candidate, flits)
@@ -477,6 +527,9 @@ def _compile_candidates(
         cycles = max(program.cycles(), _port_cycles(program, selection.beat))
         fewest = cycles if fewest is None else min(fewest, cycles)
         yield _CompiledCandidate(replace(candidate, planned=schedule), program, cycles)
+        long = schedule.round_count * schedule.ports > LONG_PLAN
+        if long and fewest <= (1 + TIE_SHARE) * limit:
+            return
 
 
 def _port_cycles(program: Program, beat: int) -> int:

@@ -7,8 +7,8 @@ work that would fit is never refused. Estimates of time are hints for the user a
 
 import logging
 from collections.abc import Callable
+from functools import cache
 
-from ..algorithms import Options
 from ..collective import Collective
 from ..errors import NotEnoughMemory
 from ..toolchain.notices import LOGGER
@@ -20,8 +20,9 @@ __all__ = ["log_duration", "log_long_plan", "memory_arguments", "is_quick_to_pla
            "require_hardware_memory", "require_memory", "require_result_memory"]  # fmt: skip
 
 #: Bytes while planning, the least that was measured: `BYTES_PER_PORT` for each port of each node,
-#: but `BYTES_PER_NEIGHBOUR` if the collective runs in several groups (then the neighbours of each
-#: node are tabulated), and `BYTES_PER_BLOCK` for each block that a node sends or receives.
+#: but `BYTES_PER_NEIGHBOUR` if the collective runs in several groups (the check that they are equal
+#: tabulates the neighbours of each node), and `BYTES_PER_BLOCK` for each block that a node sends or
+#: receives.
 BYTES_PER_PORT, BYTES_PER_BLOCK, BYTES_PER_NEIGHBOUR = 5, 20, 24
 
 #: Bytes of a netlist for each port of each node (`BYTES_PER_PIN`); of a memory for each address,
@@ -121,7 +122,7 @@ def memory_arguments(selection: Selection) -> tuple[dict[str, int], Callable[[in
     ({'nodes': 64, '--chunks': 1}, True)
     """
     whole, options, collective = selection.topology, selection.options, selection.collective
-    # Of several groups only one is planned, but the check follows the whole network.
+    # Of several groups only one is planned, but the check compares all of them.
     groups = collective.groups(whole)
     per_port = BYTES_PER_NEIGHBOUR if groups.n_groups > 1 else BYTES_PER_PORT
     # An all-reduce has as many blocks as chunks: one sum of all nodes for each chunk.
@@ -149,22 +150,29 @@ def is_quick_to_plan(selection: Selection) -> bool:
     return nodes <= QUICK_NODES and nodes * chunks <= QUICK_BLOCKS
 
 
-def log_long_plan(what: str, topology: Topology, options: Options) -> None:
+def log_long_plan(what: str, selection: Selection) -> None:
     """Log a notice if planning a selection and the check of its schedule may take minutes.
+
+    Of several groups only one is planned and checked.
 
     Parameters
     ----------
     what : str
         The work, such as ``Planning 8x8 allgather``, with which the notice begins.
-    topology : Topology
-        Topology of the selection.
-    options : Options
-        Options of the algorithm; their chunks or packets make the schedule larger.
+    selection : Selection
+        The choice of the user; chunks or packets in its options make the schedule larger.
     """
-    nodes, chunks = topology.nodes, options.packets or options.chunks or 1
+    nodes = selection.collective.groups(selection.topology).group_topology.nodes
+    chunks = selection.options.packets or selection.options.chunks or 1
     if nodes >= SLOW_NODES or nodes * chunks >= SLOW_CHUNKS:
         cut = f" and {chunks} chunks" if chunks > 1 else ""
-        LOGGER.info("%s, of %d nodes%s, may take minutes", what, nodes, cut)
+        _announce_once(f"{what}, of {nodes} nodes{cut}, may take minutes")
+
+
+@cache
+def _announce_once(text: str) -> None:
+    """Log a notice; each text is logged once, although many algorithms may plan a selection."""
+    LOGGER.info("%s", text)
 
 
 def require_hardware_memory(

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from typing_extensions import Unpack
@@ -19,14 +18,16 @@ from ..schedule import Schedule
 from ..toolchain.public import public
 from ..toolchain.values import parse_non_negative_int, require_bool
 from ..topology import Topology
-from .choice import choose_by_cycles, choose_by_model, choose_by_times
+from .choice import choose_by_cycles, choose_by_model, choose_by_times, first_that_fits
+from .estimates import choose_by_estimate
+from .limits import memory_arguments, require_memory
 from .selection import PlanOptions, Selection, make_selection
 from .selection_schedule import choose_latency, length_of_collective, schedule_of_selection
 
 __all__ = ["plan", "plan_selection", "resolve", "is_full_search"]
 
-#: Most arcs of a topology on which all algorithms are tried. On more arcs the first suitable
-#: algorithm of the catalogue is taken, because planning with each of them would take too long.
+#: Most arcs of a network, or of a group of nodes, for which each algorithm is compiled. With more
+#: arcs the cycles are estimated, because compiling would take minutes.
 MOST_ARCS = 2**14
 
 
@@ -217,18 +218,18 @@ def resolve(
 
 
 def is_full_search(selection: Selection) -> bool:
-    """Return True if the choice of an algorithm tries each algorithm of the catalogue.
+    """Return True if the choice of an algorithm compiles each algorithm of the catalogue.
 
-    The catalogue is the list of all algorithms. The result is False if the topology has more than
-    `MOST_ARCS` arcs, or if the user gives a seed; then only the first suitable algorithm is tried.
+    The catalogue is the list of all algorithms. The result is False if the network of one group has
+    more than `MOST_ARCS` arcs, or if the user gives a seed. On larger networks `choose_by_estimate`
+    chooses; a seed is for the first suitable algorithm.
 
     Parameters
     ----------
     selection : Selection
-        Only its topology and its options matter.
+        Only its topology, its groups and its options matter.
     """
-    topology, options = selection.topology, selection.options
-    return topology.nodes * topology.ports <= MOST_ARCS and "seed" not in options.given()
+    return selection.planned_arcs <= MOST_ARCS and "seed" not in selection.options.given()
 
 
 def _choose_algorithm(
@@ -240,11 +241,20 @@ def _choose_algorithm(
     With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
     chooses its root.
     """
+    selection.resolve_algorithm()  # raises an error if no algorithm fits
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.
-    first = replace(selection, algorithm=selection.resolve_algorithm())
-    if not is_full_search(selection):
+    if "seed" in selection.options.given():
+        first = first_that_fits(selection, "because a seed was given")
         return choose_latency(first, flits, any_length=any_length)
-    if flits is not None:
+    if not is_full_search(selection):  # refuse a hopeless size before any algorithm is tried
+        what = f"Planning {selection.topology} {selection.collective}"
+        require_memory(what, *memory_arguments(selection))
+    if flits is None:
+        chosen = choose_by_times(selection, root=root)
+        return choose_latency(chosen, None, any_length=any_length)
+    if is_full_search(selection):
         return choose_by_cycles(selection, flits, any_length=any_length, root=root)
-    chosen = choose_by_times(selection, root=root)
-    return choose_latency(chosen, None, any_length=any_length)
+    if root is None and not selection.operators:
+        return choose_by_estimate(selection, flits, any_length=any_length)
+    first = first_that_fits(selection, "because the network is large")
+    return choose_latency(first, flits, any_length=any_length)

@@ -152,6 +152,19 @@ class Selection:
     why: str = field(default="", repr=False, compare=False)
     planner: Callable[[Selection], Schedule] | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def planned_arcs(self) -> int:
+        """Nodes times ports of the network that is planned: that of one group, if axes span groups.
+
+        Examples
+        --------
+        >>> make_selection("16x16", "alltoall").planned_arcs, make_selection(
+        ...     "16x16", "alltoall@0").planned_arcs
+        (1024, 32)
+        """
+        network = self.collective.groups(self.topology).group_topology
+        return network.nodes * network.ports
+
     def cost_model(self, flits: int | None) -> Costs | None:
         """Return the constants of the cost model by name, for messages of `flits` flits.
 

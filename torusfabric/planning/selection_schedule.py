@@ -51,7 +51,7 @@ def plan_with_algorithm(selection: Selection) -> Schedule:
     algorithm = selection.resolve_algorithm()
     what = f"Planning {selection.topology} {selection.collective}"
     require_memory(what, *memory_arguments(selection))
-    log_long_plan(what, selection.topology, selection.options)
+    log_long_plan(what, selection)
 
     def plan() -> Schedule:
         return recognise(algorithm(selection.topology, selection.collective, selection.options))

@@ -20,7 +20,12 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from .topology import IntArray, IntLike, Topology, cached_array, hops_from
 
-__all__ = ["CayleyGraph", "require_cayley_graph", "check_supports_any_root"]
+__all__ = [
+    "CayleyGraph",
+    "check_supports_any_root",
+    "grid_coordinates",
+    "require_cayley_graph",
+]
 
 
 @public_class
@@ -156,3 +161,30 @@ def check_supports_any_root(topology: Topology) -> None:
             f"Root any needs a network that looks the same from every node, which {topology} does "
             "not; give a node number"
         )
+
+
+def grid_coordinates(nodes: IntLike, sides: tuple[int, ...]) -> tuple[IntArray, ...]:
+    """Return the coordinates of nodes of a row-major grid, an array for each axis.
+
+    The nodes are flattened first. Why: for an array of shape (n, 1) with n above 8192,
+    `numpy.unravel_index` returns wrong entries (seen in NumPy 2.4).
+
+    Parameters
+    ----------
+    nodes : array_like of int
+        Nodes of the grid.
+    sides : tuple of int
+        Side lengths of the grid.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a node is no integer, or not in the grid.
+
+    Examples
+    --------
+    >>> [along.tolist() for along in grid_coordinates([[5], [11]], (3, 4))]
+    [[[1], [2]], [[1], [3]]]
+    """
+    flat = np.unravel_index(np.ravel(nodes), sides)
+    return tuple(along.reshape(np.shape(nodes))[()] for along in flat)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, message_text
-from .cayley import CayleyGraph
+from .cayley import CayleyGraph, grid_coordinates
 from .latency import Latency, parse_latency
 from .topology import EntryTopology, IntArray, IntLike, cached_array
 
@@ -93,7 +93,7 @@ class Torus(EntryTopology, CayleyGraph):
     def _coordinates_by_axis(self, nodes: IntLike) -> tuple[IntArray, ...]:
         """Return the coordinates of nodes, an array for each axis."""
         try:
-            return np.unravel_index(nodes, self.sides)
+            return grid_coordinates(nodes, self.sides)
         except (TypeError, ValueError):
             raise InputError(
                 f"Nodes of {self} must be from 0 to {self.nodes - 1}, not {message_text(nodes)}"

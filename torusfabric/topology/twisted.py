@@ -22,7 +22,7 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import entries_of, message_text
-from .cayley import CayleyGraph
+from .cayley import CayleyGraph, grid_coordinates
 from .topology import EntryTopology, IntArray, IntLike, cached_array
 
 __all__ = ["TwistedTorus"]
@@ -211,7 +211,7 @@ class TwistedTorus(EntryTopology, CayleyGraph):
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         orders, columns = self._cyclic_groups
-        steps = np.stack(np.unravel_index(nodes, self.sides))
+        steps = np.stack(grid_coordinates(nodes, self.sides))
         parts = np.tensordot(columns.T, steps, 1)
         whole: IntArray = parts % np.reshape(orders, (-1, *[1] * (parts.ndim - 1)))
         return whole

@@ -373,5 +373,6 @@ MAX_FLOW = Algorithm(
     options=("ports", "chunks", "seed"),
     misfit=unsupported_reason,
     plan=with_reversed_collectives(max_flow_broadcast, REVERSED_BROADCASTS),
+    most_arcs=2**14,
     any_network=True,
 )

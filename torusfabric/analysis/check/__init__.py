@@ -11,19 +11,23 @@ every contribution must be counted exactly once.
 
 All rules are checked completely, without sampling. Some forms of schedules (`Pattern`, `Table`)
 obey some rules by construction; then only the other rules are checked. Each form has its own fast
-proof (`patterns`, `symmetric`). `follow` checks any schedule block by block, and is the reference
-for the fast proofs.
+proof (`patterns`, `symmetric`). If all groups of nodes do the same, one group is checked, after a
+proof that the groups are equal and share no arc (`lifted`). `follow` checks any schedule block by
+block, and is the reference for the fast proofs.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...collective import Operator, parse_operators
+from ...errors import ScheduleError
 from ...schedule import Lifted, Masked, Pattern, Schedule, SumPattern, SumTable, Table
 from ...schedule.file import load_if_path
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
 from .follow import Progress, Traffic, follow_rounds
+from .lifted import has_separate_copies, multiply_traffic
 from .patterns import (
     check_pattern,
     check_sum_pattern,
@@ -93,6 +97,11 @@ def check(
     twice = _may_repeat(operators)
     proved: Traffic | None = None
     match schedule:
+        case Lifted() if has_separate_copies(schedule):
+            # After a fault in the part, the whole is followed: its error names nodes of the whole.
+            with suppress(ScheduleError):
+                one = check(schedule.part, operators=operators, progress=progress)
+                return multiply_traffic(one, schedule.blocks.groups.n_groups)
         case SumPattern():
             return check_sum_pattern(schedule)
         case Pattern() if not collective.reducing and is_static_pattern(schedule):

@@ -483,18 +483,24 @@ class SumWindow:
             count[:, self.groups.members.ravel()] = 1
         self.count = count.ravel()
 
-    def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
-        """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
+    def _group_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
+        """Return the number of the group that contributes to a sum, elementwise.
 
         They are all nodes of one group. If a user has listed the groups, each group has keys of its
         own, so `key` decides. Groups along axes (sub-tori) have the same keys, so the group is that
         of `node`.
         """
         if self.groups.listed:
-            group = self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
-        else:
-            group = self.groups.group_of_node[node]
-        found: IntArray = self.groups.members[group]
+            return self.schedule.blocks.group_of_block(np.asarray(key) + self.first)
+        group: IntArray = self.groups.group_of_node[node]
+        return group
+
+    def _mates_of(self, key: IntLike, node: IntLike = 0) -> IntArray:
+        """Return the nodes that contribute to a sum, elementwise, in an additional last axis.
+
+        The arguments are those of `_group_of`.
+        """
+        found: IntArray = self.groups.members[self._group_of(key, node)]
         return found
 
     def block_of_cell(self, cell: int) -> int:
@@ -594,8 +600,7 @@ class SumWindow:
         mine = (key >= 0) & (key < self.last - self.first)
         owner, key, ids = owner[mine], key[mine], ids[mine]
         cell = key * self.nodes + transfers.source[owner]
-        mates = self._mates_of(key, transfers.source[owner])
-        origin = mates[np.arange(len(mates)), position[mine]]
+        origin = self.groups.members[self._group_of(key, transfers.source[owner]), position[mine]]
         there = self.where[key * self.nodes + origin]
         lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
         if lacking.size:
