@@ -23,7 +23,7 @@ from ..topology import Topology, check_members, parse_axes, split_faults
 from .collective import Collective
 from .definitions import COLLECTIVES
 from .offsets import split_offsets
-from .traffic import Traffic
+from .traffic import Traffic, integer_table
 
 __all__ = ["parse_collective"]
 
@@ -185,11 +185,7 @@ def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
         if len({len(row) for row in rows}) > 1:
             raise InputError(f"File of counts {counts} must have equally many numbers in each line")
         counts = rows
-    table = np.asarray(counts)
-    if table.dtype.kind not in "iu" or table.ndim not in (1, 2) or not table.size:
-        raise InputError(
-            f"Counts must be a list or a matrix of numbers, not {message_text(counts)}"
-        )
+    table = integer_table("Counts", counts)
     if kind in ("allgather", "gather"):
         table = table.reshape(-1, 1)
     elif kind in ("scatter", "reduce-scatter"):

@@ -28,7 +28,7 @@ from ..toolchain.values import entries_of, is_iterable, message_text, parse_posi
 if TYPE_CHECKING:
     from ..topology import IntArray
 
-__all__ = ["Message", "Traffic"]
+__all__ = ["Message", "Traffic", "integer_table"]
 
 #: The names of the columns of a file; the first two are required.
 COLUMNS = ("source", "destinations", "words", "tag")
@@ -145,7 +145,9 @@ class Traffic:
         >>> Traffic.from_graph(nx.DiGraph([(0, 1, {"weight": 3})])).messages[0].words
         3
         """
-        directed = graph if graph.is_directed() else graph.to_directed()
+        if not hasattr(graph, "to_directed"):
+            raise InputError(f"Graph must be a NetworkX graph, not {message_text(graph)}")
+        directed = graph.to_directed()
         return cls((a, b, data.get(weight, 1)) for a, b, data in directed.edges(data=True))
 
     @classmethod
@@ -162,9 +164,9 @@ class Traffic:
         >>> len(Traffic.from_matrix([[0, 2], [1, 0]]).messages)
         2
         """
-        table = np.asarray(matrix)
-        if table.ndim != 2 or table.shape[0] != table.shape[1] or table.dtype.kind not in "iu":
-            raise InputError("Matrix of traffic must be a square array of integers")
+        table = integer_table("Matrix of traffic", matrix)
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InputError("Matrix of traffic must be square")
         pairs = np.argwhere(table > 0).tolist()
         return cls((a, b, int(table[a, b])) for a, b in pairs)
 
@@ -223,6 +225,32 @@ class Traffic:
 
     def __repr__(self) -> str:
         return f"<Traffic of {len(self.messages)} messages>"
+
+
+def integer_table(what: str, values: Any) -> IntArray:
+    """Return numbers that a user gives as an array, after checking that they are integers.
+
+    Parameters
+    ----------
+    what : str
+        Noun for the numbers, with which an error message begins.
+    values : array_like of int
+        A list of numbers, or a list of equally long lists.
+
+    Raises
+    ------
+    InputError
+        If the values are no integers, or the lists have different lengths.
+    """
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        table = np.empty(0)
+    if table.dtype.kind not in "iu" or table.ndim not in (1, 2) or not table.size:
+        raise InputError(
+            f"{what} must be a list or a matrix of integers, not {message_text(values)}"
+        )
+    return table
 
 
 def _parse_message(entry: Any, where: str) -> Message:

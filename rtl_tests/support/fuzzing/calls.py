@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import networkx as nx
 import numpy as np
 
 import torusfabric as tf
@@ -149,6 +150,8 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
     roomy = tf.Fabric(tf.compile(spread, max_flits=4), tables="ram")
     xml = folder / "plan.xml"
     tf.export_schedule(gather, xml)
+    listed = folder / "traffic.csv"
+    listed.write_text("source,destinations\n0,1\n")
     ports = np.array([[0, 0]])
     split = tf.Torus(2, 2, link_latency="0:12")
     wide = tf.Fabric(tf.compile(tf.plan(split, "allgather"), max_flits=2), width=16)
@@ -160,6 +163,17 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
             "chunks": 1, "seed": 0, "latency": 1, "duplex": "full", "trees": None, "packets": None,
             "times": None, "large": False, "broken_links": (), "broken_nodes": (),
             "link_latency": 1}),
+        ("plan.groups", tf.plan, {
+            "topology": "2x3", "collective": "allgather", "groups": [[0, 1, 5]]}),
+        ("plan.counts", tf.plan, {
+            "topology": "3", "collective": "allgather", "counts": [1, 2, 3]}),
+        ("plan.traffic", tf.plan, {
+            "topology": "3", "collective": "pattern", "traffic": [(0, 1, 4)]}),
+        ("Traffic", tf.Traffic, {"messages": [(0, 1, 4, "a"), (1, (0, 2))]}),
+        ("Traffic.read", tf.Traffic.read, {"path": listed}),
+        ("Traffic.from_matrix", tf.Traffic.from_matrix, {"matrix": [[0, 2], [1, 0]]}),
+        ("Traffic.from_graph", tf.Traffic.from_graph, {
+            "graph": nx.DiGraph([(0, 1)]), "weight": "weight"}),
         ("plan_forms", tf.plan_forms, {
             "topology": "3", "collective": "allreduce", "max_flits": 4, "forms": "auto"}),
         ("compare", tf.compare, {"topology": "3", "collective": "allgather", "flits": 2}),
