@@ -9,6 +9,7 @@ from helpers import NAMED_COLLECTIVES, few
 
 import torusfabric as tf
 from torusfabric.algorithms import find_algorithm
+from torusfabric.analysis.check import follow
 from torusfabric.analysis.volume import cycle_limit, least_time, longest_distance
 from torusfabric.collective import expected_words, random_messages, split_names
 from torusfabric.schedule import Listed, Rounds
@@ -190,6 +191,25 @@ def test_lengths_of_received_messages():
     _, receives = expected_words(program.layout, words)
     counts = receives.reshape(4, 4, 4).sum(axis=2)
     assert counts.T.tolist() == [[0, 1, 2, 3], [1, 0, 0, 0], [4, 0, 0, 1], [2, 2, 2, 0]]
+
+
+def test_short_messages_have_few_blocks():
+    """A message of n flits has ceil(n / u) blocks of u flits, and none if it is empty."""
+    counts = [3, 0, 4, 5, 8, 1]
+    blocks = tf.parse_collective("allgather", counts=counts).blocks(tf.Torus(2, 3), 4)
+    origin = blocks.origin(ids := np.arange(blocks.n_blocks))
+    assert np.bincount(origin[blocks.has_block(ids)]).tolist() == [2, 0, 2, 3, 4, 1]
+
+
+def test_sums_of_groups_are_checked_in_several_passes(monkeypatch):
+    """If the sums do not fit in one pass, the checker finds the same traffic and the same fault."""
+    schedule = plan("3x5", "reduce-scatter@{6,0,3}{1,4,7}", chunks=3)
+    whole = tf.check(schedule)
+    monkeypatch.setattr(follow, "SUM_BUDGET", 60)
+    assert tf.check(schedule) == whole
+    assert isinstance(schedule, Rounds)
+    with pytest.raises(tf.ScheduleError, match="ends without"):
+        tf.check(replace(schedule, transfers=schedule.transfers[:-1]))
 
 
 MESSAGES = [(0, 5, 4, "a"), (0, (1, 2, 7), 2), (3, 5, 4), (7, 0, 1), (5, 0, 3), (5, 4, 3)]

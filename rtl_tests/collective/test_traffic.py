@@ -38,6 +38,22 @@ def test_numbers_are_few(messages):
     assert max(traffic.message_numbers) + 1 == max(*sent.values(), *received.values())
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_of_dense_traffic(seed):
+    """Among many messages, numbers along paths are swapped, and remain different and few."""
+    random = np.random.default_rng(seed)
+    ends = random.integers(0, 8, (120, 2))
+    traffic = tf.Traffic(map(tuple, ends[ends[:, 0] != ends[:, 1]].tolist()))
+    places = Counter[tuple[str, int, int]]()
+    for message, number in zip(traffic.messages, traffic.message_numbers, strict=True):
+        places["from", message.source, number] += 1
+        places["to", message.destinations[0], number] += 1
+    sent = Counter(message.source for message in traffic.messages)
+    received = Counter(message.destinations[0] for message in traffic.messages)
+    assert max(places.values()) == 1
+    assert max(traffic.message_numbers) + 1 == max(*sent.values(), *received.values())
+
+
 def test_files(tmp_path):
     """CSV and JSON lines give the same messages, whatever the order of columns and blanks."""
     expected = tf.Traffic([(0, 5, 8), (3, (1, 2), 4, "both")])
