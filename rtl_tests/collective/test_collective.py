@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import NAMED_COLLECTIVES
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torusfabric.collective import (
@@ -229,6 +229,7 @@ def by_hand(name, a, b, width):
     }[name]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(EVERY), st.integers(1, 80), st.data())
 def test_combine(name, width, data):
     """Operators combine words of any width element by element, modulo the width."""
@@ -240,6 +241,7 @@ def test_combine(name, width, data):
     assert got.tolist() == [by_hand(name, x, y, width) for x, y in pairs]
 
 
+@settings(deadline=None)
 @given(st.sampled_from(EVERY), st.integers(1, 70), st.data())
 def test_identity(name, width, data):
     """The neutral word changes no word."""
