@@ -73,7 +73,10 @@ REFUSED = [
     (lambda: tf.parse_collective("allgather", topology=3), "Topology must be a Topology, such as"),
     (lambda: tf.emit(small(), ram=None), "ram must be text, not None"),
     (lambda: tf.emit(small(), templates="yes"), "templates must be True or False, not 'yes'"),
-    (lambda: tf.bound(tf.plan("3", "allgather"), 3), "traffic must be a Traffic or None, not 3"),
+    (
+        lambda: tf.bound(tf.plan("3", "allgather"), 3),
+        "traffic must be a CheckedTraffic or None, not 3",
+    ),
     (lambda: tf.check(tf.plan("3", "allgather"), progress=3), "progress must be a function"),
     (lambda: tf.simulate(small(), repeat=10**30), "Results must fit in memory"),
     (lambda: tf.simulate(small(), jobs=10**30), "Results must fit in memory"),

@@ -30,7 +30,7 @@ from ..schedule.file import load_if_path
 from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
 from ..topology import CayleyGraph, Topology
-from .check import Traffic, check
+from .check import CheckedTraffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
 from .volume import busiest_arc_load, least_time, longest_distance
 
@@ -39,7 +39,7 @@ __all__ = ["Bound", "all_pairs_rounds", "busiest_arc_load", "bound", "find_bound
 
 
 @public
-def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
+def bound(schedule: Schedule | AnyPath, traffic: CheckedTraffic | None = None) -> int:
     """Return a lower bound on the number of rounds, for all schedules like this one.
 
     These are schedules for the same collective and topology in the same model: with the same
@@ -53,7 +53,7 @@ def bound(schedule: Schedule | AnyPath, traffic: Traffic | None = None) -> int:
     ----------
     schedule : Schedule or path
         A schedule in any form, or the path of its file.
-    traffic : Traffic, optional
+    traffic : CheckedTraffic, optional
         The result of `check` for this schedule. Without it, a schedule in rounds of one hop is
         checked here, because the length of its messages depends on all earlier rounds.
 
@@ -90,14 +90,14 @@ class Bound(NamedTuple):
     where: str = ""
 
 
-def find_bound(schedule: Schedule, traffic: Traffic | None = None) -> Bound:
+def find_bound(schedule: Schedule, traffic: CheckedTraffic | None = None) -> Bound:
     """Return the bound on the rounds of a schedule, with the restriction under which it holds.
 
     See `bound`; the restriction is empty unless it makes the bound larger.
 
     Parameters
     ----------
-    traffic : Traffic, optional
+    traffic : CheckedTraffic, optional
         The result of `check` for the schedule. Without it, a schedule whose messages may have
         several blocks is checked here.
 

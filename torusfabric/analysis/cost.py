@@ -30,7 +30,7 @@ from ..schedule.file import load_if_path
 from ..schedule.sum_trees import find_sum_trees
 from ..toolchain.public import public
 from ..toolchain.values import message_text, parse_number, unknown_name_error
-from .check import Traffic, check, pattern_traffic, table_traffic
+from .check import CheckedTraffic, check, pattern_traffic, table_traffic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -240,12 +240,12 @@ class ScheduleCost:
         return cost["beta"] + self.delta * cost["delta"] + units * cost["tau"]
 
 
-def schedule_cost(schedule: Schedule, traffic: Traffic | None = None) -> ScheduleCost:
+def schedule_cost(schedule: Schedule, traffic: CheckedTraffic | None = None) -> ScheduleCost:
     """Return the sums that determine the time of a schedule.
 
     Parameters
     ----------
-    traffic : Traffic, optional
+    traffic : CheckedTraffic, optional
         The result of `check` for this schedule. Without it, a pattern or a table is measured by
         closed formulas. Any other schedule is checked here, because the length of a message that
         carries everything depends on all earlier rounds.
@@ -315,14 +315,14 @@ class StepLength:
         return f"{lengths} message{'s' * (self.most > 1)}"
 
 
-def step_length(schedule: Schedule, traffic: Traffic | None = None) -> StepLength:
+def step_length(schedule: Schedule, traffic: CheckedTraffic | None = None) -> StepLength:
     """Return the lengths of the steps, or rounds, of a schedule: the shortest and the longest.
 
     The length of a step is that of its longest message, in messages of one node.
 
     Parameters
     ----------
-    traffic : Traffic, optional
+    traffic : CheckedTraffic, optional
         The result of `check` for this schedule. Without it, a schedule is checked here, unless it
         is a pattern or a table: those move one block a step.
 

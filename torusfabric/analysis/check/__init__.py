@@ -26,7 +26,7 @@ from ...schedule.file import load_if_path
 from ...schedule.quotient import Quotient
 from ...toolchain.destinations import AnyPath
 from ...toolchain.public import public
-from .follow import Progress, Traffic, follow_rounds
+from .follow import CheckedTraffic, Progress, follow_rounds
 from .lifted import has_separate_copies, multiply_traffic
 from .patterns import (
     check_pattern,
@@ -47,8 +47,8 @@ from .symmetric import (
     table_traffic,
 )
 
-__all__ = ["Progress", "Traffic", "check", "check_delivery", "check_rounds", "pattern_traffic",
-           "table_traffic"]  # fmt: skip
+__all__ = ["CheckedTraffic", "Progress", "check", "check_delivery", "check_rounds",
+           "pattern_traffic", "table_traffic"]  # fmt: skip
 
 
 @public
@@ -57,7 +57,7 @@ def check(
     *,
     operators: Operator | str | Sequence[Operator | str] = (),
     progress: Progress | None = None,
-) -> Traffic:
+) -> CheckedTraffic:
     """Check a schedule completely.
 
     Parameters
@@ -72,7 +72,7 @@ def check(
 
     Returns
     -------
-    Traffic
+    CheckedTraffic
         The transfers, hops and message lengths that the check has counted.
 
     Raises
@@ -95,7 +95,7 @@ def check(
     _inspect_form(schedule)
     collective = schedule.collective
     twice = _may_repeat(operators)
-    proved: Traffic | None = None
+    proved: CheckedTraffic | None = None
     match schedule:
         case Lifted() if has_separate_copies(schedule):
             # After a fault in the part, the whole is followed: its error names nodes of the whole.
@@ -118,7 +118,7 @@ def check(
     return proved or follow_rounds(schedule, progress, twice=twice)
 
 
-def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> Traffic:
+def check_rounds(schedule: Schedule, *, progress: Progress | None = None) -> CheckedTraffic:
     """Check a schedule of any form by following every block through every round.
 
     It accepts and refuses the same schedules as `check` without operators, with the same errors,
@@ -138,7 +138,7 @@ def check_delivery(
     *,
     operators: Operator | str | Sequence[Operator | str] = (),
     progress: Progress | None = None,
-) -> Traffic:
+) -> CheckedTraffic:
     """Check a schedule as if every arc carried any number of messages in a round.
 
     All rules are checked except two: an arc carries one message, and a node uses at most so many

@@ -33,7 +33,15 @@ from ...schedule import (
 from ...topology import IntArray, IntLike
 from .rules import inspect_round, make_end_fault, make_fault, occurrence_ranks
 
-__all__ = ["BlockHoldings", "Progress", "Traffic", "Words", "follow_rounds", "popcount", "set_bits"]
+__all__ = [
+    "BlockHoldings",
+    "Progress",
+    "CheckedTraffic",
+    "Words",
+    "follow_rounds",
+    "popcount",
+    "set_bits",
+]
 
 #: Callback for progress, with the work done and the total work.
 Progress: TypeAlias = Callable[[int, int], object]
@@ -59,7 +67,7 @@ CELLS_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True)
-class Traffic:
+class CheckedTraffic:
     """The transfers, hops and blocks of a schedule that passed its check.
 
     Parameters
@@ -93,7 +101,7 @@ class Traffic:
     @classmethod
     def from_steps(
         cls, transfers: int, moving: tuple[int, ...], *, duplicates: int = 0
-    ) -> "Traffic":
+    ) -> "CheckedTraffic":
         """Return the traffic of a schedule in which every transfer moves one block over one link.
 
         Parameters
@@ -107,7 +115,7 @@ class Traffic:
         --------
         Twelve transfers in two steps, and one step in which no block moves:
 
-        >>> Traffic.from_steps(12, (1, 1, 0)).round_hops
+        >>> CheckedTraffic.from_steps(12, (1, 1, 0)).round_hops
         (1, 1, 0)
         """
         longest = max(moving, default=0)
@@ -120,7 +128,7 @@ def follow_rounds(
     *,
     twice: bool = False,
     crowded: bool = False,
-) -> Traffic:
+) -> CheckedTraffic:
     """Check the transfers of a schedule in any form, round by round, and count its traffic.
 
     Every block, or every contribution to a sum, is followed. If the state of all blocks does not
@@ -190,7 +198,7 @@ def follow_rounds(
     found.raise_fault_or_count()
     if broken is not None:
         raise broken
-    return Traffic(
+    return CheckedTraffic(
         rounds=len(hops),
         transfers=count,
         arcs_used=arcs,

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...schedule import Lifted
 from ...topology import IntArray
-from .follow import Traffic
+from .follow import CheckedTraffic
 
 __all__ = ["has_separate_copies", "multiply_traffic"]
 
@@ -54,7 +54,7 @@ def has_separate_copies(schedule: Lifted) -> bool:
     )
 
 
-def multiply_traffic(traffic: Traffic, groups: int) -> Traffic:
+def multiply_traffic(traffic: CheckedTraffic, groups: int) -> CheckedTraffic:
     """Return the traffic of `groups` groups that do the same at the same time.
 
     `traffic` is that of one group.

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...schedule import ALL, Duplex, Pattern, SumPattern, Transfers
 from ...topology import IntArray
-from .follow import BlockHoldings, Progress, Traffic, Words, set_bits
+from .follow import BlockHoldings, CheckedTraffic, Progress, Words, set_bits
 from .rules import check_arcs, make_end_fault, make_fault, occurrence_ranks
 
 __all__ = ["check_pattern", "check_sum_pattern", "inspect_pattern", "inspect_sum_pattern",
@@ -115,7 +115,7 @@ def pattern_traffic(schedule: Pattern) -> tuple[int, int]:
         feeder, length = feeder[feeder], 2 * length
 
 
-def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Traffic:
+def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> CheckedTraffic:
     """Check that every node receives all blocks in a pattern, and return its traffic.
 
     Parameters
@@ -155,7 +155,7 @@ def check_pattern(schedule: Pattern, *, progress: Progress | None = None) -> Tra
         raise make_end_fault(schedule, node, block)
     transfers, busy = pattern_traffic(schedule)
     moving = (1,) * busy + (0,) * (schedule.steps - busy)
-    return Traffic.from_steps(transfers, moving, duplicates=transfers - fresh)
+    return CheckedTraffic.from_steps(transfers, moving, duplicates=transfers - fresh)
 
 
 class _Feeders:
@@ -284,11 +284,11 @@ class _ArcGroup:
                 word |= row[entry]
 
 
-def check_sum_pattern(schedule: SumPattern) -> Traffic:
+def check_sum_pattern(schedule: SumPattern) -> CheckedTraffic:
     """Return the traffic of a pattern of sums, which has passed `inspect_sum_pattern`."""
     steps = schedule.round_count
     arcs = int((schedule.inject >= 0).sum())
-    return Traffic.from_steps(arcs * steps, (int(arcs > 0),) * steps)
+    return CheckedTraffic.from_steps(arcs * steps, (int(arcs > 0),) * steps)
 
 
 def inspect_sum_pattern(schedule: SumPattern) -> None:

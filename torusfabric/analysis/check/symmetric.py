@@ -17,7 +17,7 @@ import numpy as np
 from ...schedule import Duplex, SumTable, Switching, Table
 from ...schedule.quotient import Quotient, Send
 from ...topology import BoolArray, IntArray
-from .follow import Progress, Traffic, popcount
+from .follow import CheckedTraffic, Progress, popcount
 from .rules import make_fault
 
 __all__ = ["inspect_quotient", "inspect_table", "prove_quotient", "prove_kept_sums_table",
@@ -84,7 +84,7 @@ def _is_contended(schedule: Table | SumTable) -> bool:
     return both or int(used.sum(axis=1).max(initial=0)) > schedule.ports
 
 
-def prove_table(schedule: Table) -> Traffic | None:
+def prove_table(schedule: Table) -> CheckedTraffic | None:
     """Check a table for an all-gather or an all-to-all by the blocks of node 0.
 
     The result is the traffic, or None if the table is wrong. All nodes do the same, so the blocks
@@ -123,10 +123,10 @@ def prove_table(schedule: Table) -> Traffic | None:
     fresh = np.zeros(len(first), bool)
     fresh[which] = offset != 0
     repeated = transfers - int(fresh.sum()) * topology.nodes
-    return Traffic.from_steps(transfers, moving, duplicates=repeated)
+    return CheckedTraffic.from_steps(transfers, moving, duplicates=repeated)
 
 
-def prove_reduction_table(schedule: Table) -> Traffic | None:
+def prove_reduction_table(schedule: Table) -> CheckedTraffic | None:
     """Check a table for a reduction; returns its traffic, or None if it is wrong.
 
     The collective is a reduce-scatter or an all-reduce in which partial sums move. All nodes do the
@@ -159,10 +159,10 @@ def prove_reduction_table(schedule: Table) -> Traffic | None:
     held = count[:1] if schedule.collective.personal else count
     if _is_contended(schedule) or (held < nodes).any():
         return None
-    return Traffic.from_steps(*table_traffic(schedule))
+    return CheckedTraffic.from_steps(*table_traffic(schedule))
 
 
-def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
+def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> CheckedTraffic | None:
     """Check a table in which nodes keep their sums; returns its traffic, or None if it is wrong.
 
     All nodes do the same, so the sums of node 0 are enough. A sum is the set of offsets of the
@@ -189,7 +189,7 @@ def prove_kept_sums_table(schedule: SumTable, *, twice: bool) -> Traffic | None:
             arrived[int(topology.opposite[port]), chunk] = word
     if _is_contended(schedule) or not total.all() or (total.max() > 1 and not twice):
         return None
-    return Traffic.from_steps(*table_traffic(schedule))
+    return CheckedTraffic.from_steps(*table_traffic(schedule))
 
 
 def inspect_quotient(schedule: Quotient) -> None:
@@ -233,7 +233,7 @@ def inspect_quotient(schedule: Quotient) -> None:
                     raise make_fault(schedule, number, text)
 
 
-def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traffic | None:
+def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> CheckedTraffic | None:
     """Check a quotient schedule; returns its traffic, or None if it is wrong.
 
     Nodes with the same label behave alike. It is therefore enough to follow the blocks of one
@@ -285,7 +285,7 @@ def prove_quotient(schedule: Quotient, progress: Progress | None = None) -> Traf
     hops = tuple(max((len(send.hops) for send in step.sends), default=0) for step in steps)
     received = sum(int(size.sum()) for found in sizes for size in found) * alike
     longest = (max((int(size.max(initial=0)) for size in found), default=0) for found in sizes)
-    return Traffic(
+    return CheckedTraffic(
         rounds=schedule.round_count,
         transfers=sum(labels for labels, _ in sends) * alike,
         arcs_used=sum(labels * length for labels, length in sends) * alike,
