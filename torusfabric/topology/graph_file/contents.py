@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import InputError
+from ...toolchain.values import message_text
 
 __all__ = ["MOST_ARCS", "MOST_NODES", "Edge", "GraphFile", "check_count", "choose_labels",
-           "refuse_repeated"]  # fmt: skip
+           "number_ids", "refuse_repeated"]  # fmt: skip
+
+#: The id of a node: a number, a text, or a tuple of these.
+_Id = TypeVar("_Id", bound=Hashable)
 
 #: The most nodes, and the most arcs, of a graph.
 MOST_NODES, MOST_ARCS = 4096, 2**16
@@ -74,6 +78,27 @@ def check_count(key: str, entries: Collection[Any], most: int) -> None:
     """
     if len(entries) > most:
         raise InputError(f"{key} must be at most {most}, not {len(entries)}")
+
+
+def number_ids(nodes: Iterable[tuple[str, _Id]]) -> dict[_Id, int]:
+    """Return the number of each node by its id, in the order of the file.
+
+    Parameters
+    ----------
+    nodes : iterable of (str, id)
+        The location of each node in the file, for messages, and its id.
+
+    Raises
+    ------
+    InputError
+        If an id comes twice.
+    """
+    number: dict[_Id, int] = {}
+    for location, name in nodes:
+        if name in number:
+            raise InputError(f"{location} must have a new id, not {message_text(name)} again")
+        number[name] = len(number)
+    return number
 
 
 def choose_labels(

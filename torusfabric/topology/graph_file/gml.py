@@ -21,6 +21,7 @@ from .contents import (
     GraphFile,
     check_count,
     choose_labels,
+    number_ids,
     refuse_repeated,
 )
 
@@ -63,14 +64,7 @@ def parse_gml(text: str) -> GraphFile:
     blocks = [_Block(item) for item in items if item.key == "edge"]
     check_count("nodes", nodes, MOST_NODES)
     check_count("edges", blocks, MOST_ARCS)
-    number: dict[Any, int] = {}
-    for node in nodes:
-        name = node.take_id("id")
-        if name in number:
-            raise InputError(
-                f"{node.place_text} must have a new id, not {message_text(name)} again"
-            )
-        number[name] = len(number)
+    number = number_ids((node.place_text, node.take_id("id")) for node in nodes)
     edges = [_make_edge(block, number, directed=flags["directed"]) for block in blocks]
     if not flags["multigraph"]:
         advice = "`multigraph 1` in the graph says that several links join two nodes"

@@ -20,6 +20,7 @@ from .contents import (
     GraphFile,
     check_count,
     choose_labels,
+    number_ids,
     refuse_repeated,
 )
 
@@ -81,14 +82,7 @@ def parse_graphml(text: str) -> GraphFile:
     nodes, elements = graph.find("node"), graph.find("edge")
     check_count("nodes", nodes, MOST_NODES)
     check_count("edges", elements, MOST_ARCS)
-    number: dict[str, int] = {}
-    for node in nodes:
-        name = node.require("id")
-        if name in number:
-            raise InputError(
-                f"{node.place_text} must have a new id, not {message_text(name)} again"
-            )
-        number[name] = len(number)
+    number = number_ids((node.place_text, node.require("id")) for node in nodes)
     directed = _parse_direction(graph, "edgedefault", {"directed": True, "undirected": False})
     edges = [_make_edge(element, keys, number, directed=directed) for element in elements]
     advice = "two links are written with the same source and the same target"
