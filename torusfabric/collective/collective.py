@@ -605,16 +605,9 @@ class Blocks:
         """
         block = block[self.has_block(block)]
         if self.collective.traffic is not None:
-            source, number, destination = self.collective.traffic.delivery_table.T
-            first = np.append(0, np.cumsum(np.bincount(
-                source * self.messages_per_origin + number,
-                minlength=self.group_size * self.messages_per_origin)))  # fmt: skip
-            order = np.lexsort((destination, number, source))
-            message = block // self.chunks
-            counts = first[message + 1] - first[message]
-            within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            position = destination[order][np.repeat(first[message], counts) + within]
-            block = np.repeat(block, counts)
+            origin, number = self.origin(block), self.destination(block)
+            index, position = self.collective.traffic.find_deliveries(origin, number)
+            block = block[index]
         elif self.collective.definition.target is DeliveryTarget.OFFSETS:
             position = self.target_positions[self.origin(block)].ravel()
             block = np.repeat(block, self.messages_per_receiver)

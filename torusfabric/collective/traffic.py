@@ -194,6 +194,38 @@ class Traffic:
             for destination in message.destinations
         ])  # fmt: skip
 
+    def find_deliveries(self, source: IntArray, number: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the deliveries of messages, each given by its source and its number.
+
+        Parameters
+        ----------
+        source, number : ndarray of int
+            Source and number of each message. A source without such a message delivers nothing.
+
+        Returns
+        -------
+        index, destination : ndarray of int
+            For each delivery, the index of its message in `source`, and the node that receives it.
+
+        Examples
+        --------
+        The message with number 0 of node 0 goes to two nodes:
+
+        >>> traffic = Traffic([(0, 1, 4), (0, [2, 3], 2)])
+        >>> index, destination = traffic.find_deliveries(np.array([0]), np.array([0]))
+        >>> index.tolist(), destination.tolist()
+        ([0, 0], [2, 3])
+        """
+        table, size = self.delivery_table, 1 + max(self.message_numbers)
+        keys = table[:, 0] * size + table[:, 1]
+        order = np.lexsort((table[:, 2], keys))
+        asked = source * size + number
+        low, high = (np.searchsorted(keys[order], asked, side) for side in ("left", "right"))
+        counts = high - low
+        index = np.repeat(np.arange(len(asked)), counts)
+        within = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return index, table[order[low[index] + within], 2]
+
     def flits_by_number(self, nodes: int) -> IntArray:
         """Return the flits of each message by source and number, shape (nodes, numbers).
 
