@@ -33,6 +33,7 @@ from ...schedule import Grouped, Listed, Rounds, Schedule, Transfers
 from ...topology import IntArray, Topology
 from ..algorithm import Algorithm, Options, all_ports_reason
 from ..network.chunks import NEAR_FACTOR
+from ..network.plan import ANY_NETWORK
 from ..network.slots import schedule_paths
 from ..network.spread import route_messages, schedule_hops, spread_messages, subtree_heights
 
@@ -432,19 +433,7 @@ ANY_TRAFFIC = Algorithm(
     name="any-traffic",
     source="McMurchie and Ebeling 1995, for even loads; trees and paths of shortest length",
     summary="collectives among listed nodes, unequal messages, and patterns, on any network",
-    collectives=(
-        "broadcast",
-        "reduce",
-        "allgather",
-        "reduce-scatter",
-        "allreduce",
-        "scatter",
-        "gather",
-        "alltoall",
-        "exchange",
-        "halo",
-        "pattern",
-    ),
+    collectives=(*ANY_NETWORK.collectives, "pattern"),
     options=("ports", "chunks", "seed"),
     misfit=unsupported_reason,
     plan=plan,
