@@ -37,6 +37,7 @@ from ..topology import (
     equal_links_as_text,
     parse_topology,
     shared_network,
+    with_rates,
 )
 
 if TYPE_CHECKING:
@@ -426,7 +427,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     InputError
         If a name is unknown, or a number out of range.
     """
-    topology = parse_topology(spec.topology)
+    topology = _named_network(spec)
     if len(split_names(spec.collective)) > 1:
         raise InputError(
             f"COLLECTIVE must be one collective for this command, not {spec.collective}"
@@ -487,10 +488,17 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 
 
+def _named_network(spec: FabricSpec) -> Topology:
+    """Return the network that a mode names, with the rates of its links."""
+    if spec.rate is None:
+        return parse_topology(spec.topology)
+    return with_rates(spec.topology, spec.rate)
+
+
 def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
     """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
     # Only the names of nodes in groups need the topology.
-    topology = parse_topology(spec.topology) if "{" in name else None
+    topology = _named_network(spec) if "{" in name else None
     traffic = spec.traffic if name.startswith("pattern") else None
     return parse_collective(name, traffic=traffic, topology=topology)
 
