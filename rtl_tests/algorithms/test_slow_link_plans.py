@@ -126,3 +126,41 @@ def test_others_are_refused_with_a_next_step():
         tf.plan("4x4", "allgather", rate="1:1/2", algorithm="matching")
     with pytest.raises(tf.InputError, match=r"--trees left out, where links have rates below 1"):
         tf.plan("4x4", "broadcast", rate="1:1/2", algorithm="any-network", trees=2)
+
+
+@pytest.mark.parametrize(
+    ("collective", "flits", "cycles"),
+    [("allgather", 12, 65), ("allgather", 40, 210), ("alltoall", 7, 117), ("scatter", 40, 205)],
+)
+def test_runs_take_little_more_than_the_limit(collective, flits, cycles):
+    schedule = tf.plan("4x4", collective, rate="1:1/2", flits=flits)
+    assert tf.compile(schedule, flits=flits).cycles() <= cycles
+
+
+def test_choices_keep_rates_in_the_name_of_the_network():
+    spec = tf.FabricSpec("3x3", "allgather", rate="1:2/4", flits=2, width=8)
+    made = spec.make()
+    choices = made.decided_choices()
+    assert (choices["topology"], choices["rate"]) == ("3x3%1:1/2", None)
+    assert tf.FabricSpec(**choices).make().fabric.program.topology == made.fabric.program.topology
+
+
+def test_loaded_tables_serve_slow_links_of_one_latency():
+    spec = tf.FabricSpec("3x3", "allgather", rate="1:1/2", tables="ram", max_flits=4, width=8)
+    with pytest.raises(tf.InputError, match=r"^Loaded tables need links of one latency .* 2\)"):
+        spec.make()
+    made = spec.replace(link_latency="2").make()
+    jobs = [tf.Job(length=length) for length in (1, 3, 4)]
+    assert tf.simulate(made.fabric, jobs=jobs).passed
+
+
+def test_rounds_on_slow_links_are_not_mended():
+    schedule = tf.plan("mesh:3", "broadcast", rate="1/2", chunks=2)
+    assert isinstance(schedule, tf.Rounds)
+    assert tf.spread(schedule) is schedule
+    tight = tuple(one for one in schedule.transfers if len(one))
+    wrong = tf.Rounds(
+        topology=schedule.topology, collective=schedule.collective, chunks=2, transfers=tight
+    )
+    with pytest.raises(tf.ScheduleError, match="its rate is a message every 2 rounds"):
+        tf.spread(wrong)

@@ -158,6 +158,7 @@ class Multigraph(Graph):
         self.nodes, self.ports = whole.nodes, len(self.copies.port)
         self.port_names, self.opposite = self.copies.names, self.copies.opposite
         self.link_latency = whole.link_latency
+        self._names = [str(node) for node in range(whole.nodes)]
         port = self.copies.port
         self._linked = whole.linked[:, port] & (self.copies.rank < links[:, port])
         here = np.arange(self.nodes)[:, None]

@@ -411,9 +411,9 @@ def _near_factor(collective: Collective) -> Fraction:
 #: The most nodes with which trees that share arcs are searched for unasked.
 MOST_SEARCHED = 256
 
-#: Numbers of chunks that are tried where links have rates below 1, and the most flits of a message
-#: for which one chunk for each flit is.
-SLOW_CHUNKS, MOST_FLIT_CHUNKS = (1, 2, 4, 8, 16, 32), 16
+#: Numbers of chunks that are tried where links have rates below 1, the first six of them if each
+#: node has many blocks; and the most flits of a message for which one chunk for each flit is.
+SLOW_CHUNKS, MOST_FLIT_CHUNKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), 16
 
 
 def _most_flit_chunks(topology: Topology, collective: Collective) -> int:
@@ -429,7 +429,8 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     each tree.
     """
     if topology.spacing_multiple > 1:
-        return tuple({"chunks": chunks} for chunks in SLOW_CHUNKS)
+        few = collective.personal or (collective.from_each and not collective.reducing)
+        return tuple({"chunks": chunks} for chunks in SLOW_CHUNKS[: 6 if few else None])
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
     if collective.kind == "allreduce":

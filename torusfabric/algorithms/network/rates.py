@@ -31,7 +31,8 @@ __all__ = ["plan_with_slow_links"]
 
 #: The steps relative to the bound with which no more copies are tried; the most chunks and hops of
 #: a plan whose chunks are left open; and the numbers of copies.
-NEAR_FACTOR, MOST_CHUNKS, MOST_HOPS, COPIES = Fraction(105, 100), 64, 200_000, (1, 2, 4, 8, 16, 32)
+NEAR_FACTOR, MOST_CHUNKS, MOST_HOPS = Fraction(105, 100), 1024, 100_000
+COPIES = tuple(1 << k for k in range(10))
 
 #: The chunks of a plan, of which copies are made, for an exchange or halo.
 LOCAL_CHUNKS = 6
