@@ -208,3 +208,15 @@ def test_an_edge_without_its_capacity_is_refused():
         tf.Graph(graph, rate="capacity/50")
     with pytest.raises(tf.InputError, match=r"^Rate capacity needs a graph whose edges have"):
         tf.Graph([(0, 1), (1, 0)], rate="capacity/50")
+
+
+def test_each_way_of_a_link_may_have_its_own_rate():
+    graph = nx.DiGraph()
+    graph.add_edge(0, 1, speed=1)
+    graph.add_edge(1, 0, speed="1/3")
+    network = tf.Graph(graph, rate="speed")
+    assert links(network) == {(0, 1): [1], (1, 0): [3]}
+    assert links(network.backwards) == {(0, 1): [3], (1, 0): [1]}
+    assert links(at_equal_rates(network)) == {(0, 1): [1, 1, 1], (1, 0): [1]}
+    reduce = tf.plan(network, "reduce", root=0)
+    assert tf.check(reduce).rounds >= 3 * reduce.chunks
