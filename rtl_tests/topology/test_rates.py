@@ -91,6 +91,9 @@ def test_faults_stand_behind_rates():
     assert isinstance(faulty, Faulty)
     assert faulty.linked[0].tolist() == [True, False, True, True, True, True]
     assert faulty.spacing_of_arc[0].tolist() == [1, 1, 1, 1, 2, 2]
+    assert faulty.cycles_of_arc[0].tolist() == [1, 1, 1, 1, 2, 2]
+    longer = tf.parse_topology("4x4%1:1/3!0:+1=2,0:-1=5")
+    assert longer.cycles_of_arc[0].tolist() == [1, 1, 3, 5]
     assert with_rates("4x4!9", "1:1/2") == tf.parse_topology("4x4%1:1/2!9")
     entry = faulty.on_links("2").to_entry()
     assert topology_from_json(entry) == faulty.on_links(2)
