@@ -232,13 +232,6 @@ def test_traffic_of_one_length_has_any_length():
         assert tf.simulate(fabric, jobs=6).passed
 
 
-def test_streams_refuse_unequal_lengths():
-    """Streams take messages of one length."""
-    program = tf.compile(tf.plan("3x3", "pattern", traffic=MESSAGES))
-    with pytest.raises(tf.InputError, match="messages of one length"):
-        tf.Fabric(program, width=8, top="stream")
-
-
 def test_a_pattern_is_read_from_its_file(tmp_path):
     """Traffic and counts are kept in schedule files."""
     schedule = tf.plan("3x3", "pattern", traffic=MESSAGES)

@@ -643,6 +643,35 @@ class Blocks:
             )
         return lengths
 
+    @cached_property
+    def sent_lengths(self) -> IntArray | None:
+        """The flits of each sent message, shape (positions, messages); None if all are equal.
+
+        In a scatter, all nodes but the root have lengths of 0.
+        """
+        lengths = self.message_lengths
+        if lengths is None:
+            return None
+        found = np.repeat(lengths, self.group_size // len(lengths), axis=0)
+        if self.single_origin:
+            found[np.arange(self.group_size) != self.collective.root] = 0
+        return found
+
+    @property
+    def has_message(self) -> BoolArray:
+        """Array of shape (positions, messages): True for each message that a node sends.
+
+        It is False for messages of no flits, and for the numbers of a pattern by which a node sends
+        nothing.
+        """
+        if self.collective.traffic is not None:
+            there: BoolArray = self.target_positions != NO_NODE
+            return there
+        lengths = self.sent_lengths
+        if lengths is None:
+            return np.ones((self.group_size, self.messages_per_origin), bool)
+        return lengths > 0
+
     def has_block(self, block: IntLike) -> BoolArray:
         """Return True for each block that its message is long enough to have, elementwise.
 
