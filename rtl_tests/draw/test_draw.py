@@ -337,9 +337,8 @@ def test_relays_are_squares():
     """Nodes that only relay are squares, all others discs; a title says what a mark is."""
     text = draw(plan("3x3", "broadcast", relays=[1, 5]))
     root = ElementTree.fromstring(text)
-    squares = [e for e in root.findall(f".//{SPACE}rect") if e.find(f"{SPACE}title") is not None]
+    squares = root.findall(f".//{SPACE}rect/{SPACE}title")
     discs = root.findall(f".//{SPACE}circle")
     panels = len(discs) // 7
     assert (len(discs), len(squares)) == (7 * panels, 2 * panels)
-    titles = {square.find(f"{SPACE}title").text for square in squares}
-    assert titles == {"relay 1 (0,1)", "relay 5 (1,2)"}
+    assert {title.text for title in squares} == {"relay 1 (0,1)", "relay 5 (1,2)"}
