@@ -47,6 +47,7 @@ SCHEDULE_FACTS = (
     "cut",
     "renumbered",
     "rates",
+    "relays",
     "limit",
     "limit_flits",
     "why",

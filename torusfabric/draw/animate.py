@@ -126,6 +126,7 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
     rounds, cycles = _round_transfers(program)
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
+        "relays": list(topology.relays),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
         "steps": np.round(steps, 4).tolist(),
         "near": topology.neighbours.tolist(),

@@ -455,6 +455,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         "counts": spec.counts,
         "broken_links": [*spec.broken_link, *files],
         "broken_nodes": spec.broken_node,
+        "relays": spec.relay,
         "times": tuple(spec.times) if spec.times else None,
     }
     selection = make_selection(

@@ -14,6 +14,7 @@ from .faulty import (
     shared_network,
     split_faults,
     with_latency,
+    with_relays,
     without_faults,
 )
 from .graph import Graph
@@ -23,7 +24,7 @@ from .rated import Multigraph, ParallelLinks, Rated, at_equal_rates, with_rates
 from .rates import Rates
 from .registry import parse_topology, register_topology, topology_from_json
 from .subgraph import Mesh, Subgraph
-from .topology import BoolArray, IntArray, IntLike, Topology, hops_from
+from .topology import BoolArray, IntArray, IntLike, Topology, hops_from, node_ranges
 from .torus import Torus
 from .twisted import TwistedTorus
 
@@ -33,7 +34,8 @@ __all__ = ["Arrowhead", "BoolArray", "CayleyGraph", "Circulant", "Complete", "Cu
            "at_equal_rates", "check_members", "equalize_axis_links", "equal_links_as_text",
            "require_cayley_graph", "extra_faults", "hops_from", "parse_axes", "parse_topology",
            "register_topology", "check_supports_any_root", "shared_network", "split_faults",
-           "topology_from_json", "with_latency", "with_rates", "without_faults"]  # fmt: skip
+           "topology_from_json", "with_latency", "with_rates", "node_ranges", "with_relays",
+           "without_faults"]  # fmt: skip
 
 for family in (
     Torus,

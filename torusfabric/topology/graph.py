@@ -21,8 +21,8 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from ..toolchain.notices import send_notice
 from ..toolchain.public import public_class
-from ..toolchain.values import is_iterable, message_text, require_type
-from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph
+from ..toolchain.values import entries_of, is_iterable, message_text, require_type
+from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph, take_relays
 from .rates import MOST_SPACING, AttributeRate, is_attribute
 from .topology import BoolArray, IntArray, Topology, cached_array
 
@@ -68,10 +68,14 @@ class Graph(Topology):
         arcs. The edge attribute ``port`` names the out-port at the source. For an undirected edge,
         ``back`` names the out-port at the target. Either all arcs have names or none has; the names
         of arcs out of a node differ, and the names of arcs into a node differ. An attribute that
-        says a capacity or a latency must be 1, unless `rate` names it. Other attributes, such as a
-        weight, are not used; a notice names them.
+        says a capacity or a latency must be 1, unless `rate` names it. A node whose attribute
+        ``relay`` is true only relays. Other attributes, such as a weight, are not used; a notice
+        names them.
     name : str
         The name for users.
+    relays : sequence of (int or str), optional
+        Numbers or names of nodes that only relay: switches, which send and receive nothing of their
+        own. They join those that `graph` marks.
     rate : str
         The edge attribute that states the rates of links, and its value at a flit a cycle: with
         ``"capacity/50"``, an edge of capacity 100 becomes two parallel links, and one of capacity
@@ -89,25 +93,40 @@ class Graph(Topology):
     >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
     >>> ring.nodes, ring.ports, ring.diameter
     (3, 2, 2)
+
+    Two hosts and a switch, which is node 2:
+
+    >>> Graph([(0, 2), (2, 0), (1, 2), (2, 1)], relays=[2]).relays
+    (2,)
     """
 
     kind = "graph"
     notation = "graph:FILE"
-    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT, SPACING], ..]}'
+    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT, SPACING], ..], '
+    entry += '"relays": [..]}'
 
     _neighbours: IntArray
     _linked: BoolArray
     _names: list[str]
     _spacing: IntArray
 
-    def __init__(self, graph: Any, *, name: str = "", rate: str = "") -> None:
+    def __init__(
+        self,
+        graph: Any,
+        *,
+        name: str = "",
+        relays: Sequence[int | str] | int | str = (),
+        rate: str = "",
+    ) -> None:
         require_type("Rate", rate, str, "text")
-        names, arcs, remarks = _read_content(graph, AttributeRate.parse(rate) if rate else None)
+        attribute = AttributeRate.parse(rate) if rate else None
+        names, arcs, marked, remarks = _read_content(graph, attribute)
         require_type("Name", name, str, "text")
         _check_name_texts("Names of nodes", names)
         _check_name_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
         self._fill_tables(len(names), arcs)
+        self.relays = self.parse_relays([*marked, *entries_of(relays)])
         self.name = name or f"graph:{self.nodes}-nodes"
         for remark in remarks:
             _send_once(f"{self.name}: {remark}")
@@ -137,9 +156,10 @@ class Graph(Topology):
         match entry:
             case {"nodes": int(count), "arcs": [*arcs]} if not isinstance(count, bool):
                 _check_counts(count, len(arcs))
-                return cls(_ArcList([str(k) for k in range(count)], arcs))
+                names = [str(k) for k in range(count)]
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
             case {"nodes": [*names], "arcs": [*arcs]} if {str}.issuperset(map(type, names)):
-                return cls(_ArcList(names, arcs))
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
         return None
 
     @override
@@ -151,7 +171,8 @@ class Graph(Topology):
         ]
         for arc, spacing in zip(arcs, self.spacing_of_arc[self.linked].tolist(), strict=True):
             arc += [spacing] * (spacing > 1)
-        return {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        entry = {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        return entry | ({"relays": list(self.relays)} if self.relays else {})
 
     @property
     @override
@@ -300,7 +321,7 @@ class ReversedGraph(Graph):
         self._forwards = graph
         node, _ = graph.upstream
         self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
-        self.link_latency = graph.link_latency
+        self.link_latency, self.relays = graph.link_latency, graph.relays
         self._cycles = graph.cycles_of_arc[graph.upstream]
         self._spacing = graph.spacing_of_arc[graph.upstream]
         self.opposite = np.argsort(graph.opposite).astype(np.int64)
@@ -375,10 +396,14 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
 
 
 class _Content(NamedTuple):
-    """The content of a graph: the names of nodes, the arcs, and remarks for the user."""
+    """The content of a graph: the names of nodes, the arcs, the relays, and remarks for the user.
+
+    Relays are the numbers of nodes that only relay.
+    """
 
     names: list[str]
     arcs: list[Arc]
+    relays: Sequence[int] = ()
     remarks: Sequence[str] = ()
 
 
@@ -443,8 +468,10 @@ def _from_networkx(graph: Any) -> GraphFile:
         Edge(number[tail], number[head], data, directed)
         for tail, head, data in graph.edges(data=True)
     ]
-    keys = dict.fromkeys(str(key) for _, data in graph.nodes(data=True) for key in data)
-    return GraphFile([str(label) for label in number], edges, tuple(keys))
+    data = [{str(key): value for key, value in each.items()} for _, each in graph.nodes(data=True)]
+    relays = take_relays(data, [f"Node {message_text(str(label))[1:-1]}" for label in number])
+    keys = dict.fromkeys(key for each in data for key in each)
+    return GraphFile([str(label) for label in number], edges, tuple(keys), relays=relays)
 
 
 def _content_of_file(file: GraphFile, rate: AttributeRate | None) -> _Content:
@@ -458,7 +485,7 @@ def _content_of_file(file: GraphFile, rate: AttributeRate | None) -> _Content:
             arcs += _arcs_of_edge(edge, file.labels, rate)
         except InputError as error:
             raise InputError(f"{edge.location}: {error}" if edge.location else str(error)) from None
-    return _Content(file.labels, arcs, [*file.choices, *_make_remarks(file, rate)])
+    return _Content(file.labels, arcs, file.relays, [*file.choices, *_make_remarks(file, rate)])
 
 
 def _sort_edges(edges: Sequence[Edge]) -> list[Edge]:

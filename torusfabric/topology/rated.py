@@ -157,7 +157,7 @@ class Multigraph(Graph):
         self.whole, self.copies, self.name = whole, _Copies(whole, links), whole.name
         self.nodes, self.ports = whole.nodes, len(self.copies.port)
         self.port_names, self.opposite = self.copies.names, self.copies.opposite
-        self.link_latency = whole.link_latency
+        self.link_latency, self.relays = whole.link_latency, whole.relays
         self._names = [str(node) for node in range(whole.nodes)]
         port = self.copies.port
         self._linked = whole.linked[:, port] & (self.copies.rank < links[:, port])
