@@ -362,14 +362,16 @@ def _targets_in_groups(groups: Groups, targets: IntArray) -> IntArray:
     at = np.maximum(targets, 0)
     same = (groups.group_of_node[at] == groups.group_of_node[:, None]) & (targets >= 0)
     found = np.where(same, groups.position_of_node[at], NO_NODE)[groups.members]
-    if (found != found[0]).any():
+    first: IntArray = found[groups.sizes.argmax()]
+    # A smaller group has the messages of the largest one between the positions that it has.
+    own = np.where(first < groups.sizes[:, None, None], first, NO_NODE)
+    if (found != own)[groups.is_member].any():
         raise InputError(
             "Offsets must lead to the same positions in each group; list the nodes of all groups "
             "in the same order, or use modes of one fabric, joined by commas"
         )
-    if (found[0] == NO_NODE).all():
+    if (first == NO_NODE).all():
         raise InputError("Offsets must lead to a node of the same group, but all lead out of it")
-    first: IntArray = found[0]
     return first
 
 
@@ -388,6 +390,9 @@ class Blocks:
     in an exchange. There the *number of the offset* stands for the destination, since two offsets
     may lead to the same node. G is `numbered_groups`: the number of groups whose nodes a user
     lists. Sub-tori all have the same block numbers, so there G is 1 and the group is 0.
+
+    Listed groups may have different sizes. N is then the size of the largest group, and the blocks
+    of positions that a smaller group lacks do not exist, see `is_in_group`.
 
     Examples
     --------
@@ -408,7 +413,7 @@ class Blocks:
 
     @property
     def group_size(self) -> int:
-        """Number N of nodes of a group."""
+        """Number N of nodes of a group, or of the largest one."""
         return self.groups.group_size
 
     @property
@@ -425,6 +430,13 @@ class Blocks:
     def copies_per_block(self) -> int:
         """Number of nodes at which each block number starts: one for each sub-torus, else 1."""
         return self.groups.n_groups // self.numbered_groups
+
+    def copy_at(self, node: int) -> int:
+        """Return the number of the copy of blocks that nodes hold beside `node`; 0 if there is one.
+
+        It is the number of the sub-torus of the node.
+        """
+        return int(self.groups.group_of_node[node]) if self.copies_per_block > 1 else 0
 
     @property
     def blocks_per_node(self) -> int:
@@ -554,21 +566,51 @@ class Blocks:
     def initial_copies(self, block: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs (node, block) for the copies of `block` that exist before the collective.
 
-        There is one pair for each number in `block` and each of its `copies_per_block`.
+        There is one pair for each number in `block` and each of its `copies_per_block`, but none
+        for the origins that a smaller group lacks.
 
         Returns
         -------
-        nodes, blocks : ndarray of int, shape (copies_per_block * len(block),)
+        nodes, blocks : ndarray of int, shape (pairs,)
             Pair k says that node ``nodes[k]`` holds block ``blocks[k]``.
         """
-        return self._nodes_at(self.precondition(block), block), np.tile(
-            block, self.copies_per_block
-        )
+        block = block[self._is_position(self.origin(block), block)]
+        return self.nodes_at(self.origin(block), block), np.tile(block, self.copies_per_block)
 
-    def _nodes_at(self, position: IntArray, block: IntArray) -> IntArray:
-        """Return the node at a position in the group of each block, one copy after another.
+    def origin_nodes(self, block: IntArray) -> IntArray:
+        """Return the node at which each block starts; for sub-tori, that of the first of them."""
+        return self.nodes_at(self.origin(block), block)[: len(block)]
 
-        A block of sub-tori has a copy in each of them.
+    def _is_position(self, position: IntArray, block: IntArray) -> BoolArray:
+        """Return True for each position that the group of a block has, elementwise."""
+        found: BoolArray = self.groups.is_member[self.group_of_block(block), position]
+        return found
+
+    def is_in_group(self, block: IntArray) -> BoolArray:
+        """Return True for each block whose origin and destination its group has, elementwise."""
+        there = self._is_position(self.origin(block), block)
+        if not self.groups.has_several_sizes or not self.collective.personal:
+            return there
+        goal = self.postcondition(block)
+        return there & (goal >= 0) & self._is_position(np.maximum(goal, 0), block)
+
+    @cached_property
+    def contribution_counts(self) -> IntArray:
+        """The number of contributions to each sum of a reduction, shape (sums,)."""
+        return self.groups.sizes[self.group_of_block(np.arange(self.blocks_per_origin))]
+
+    def nodes_at(self, position: IntArray, block: IntArray) -> IntArray:
+        """Return the node at a position in the group of each block.
+
+        Parameters
+        ----------
+        position, block : ndarray of int
+            Positions, and the numbers of blocks, elementwise.
+
+        Returns
+        -------
+        ndarray of int, shape (copies_per_block * len(block),)
+            The nodes in the first sub-torus come first, then those in the next.
         """
         members = self.groups.members
         at = (
@@ -618,7 +660,10 @@ class Blocks:
         if (position == EVERY_NODE).any():
             position = np.tile(np.arange(self.group_size), len(block))
             block = np.repeat(block, self.group_size)
-        return self._nodes_at(position, block), np.tile(block, self.copies_per_block)
+        if self.groups.has_several_sizes:
+            there = self._is_position(position, block)
+            position, block = position[there], block[there]
+        return self.nodes_at(position, block), np.tile(block, self.copies_per_block)
 
     @cached_property
     def message_lengths(self) -> IntArray | None:
@@ -645,18 +690,21 @@ class Blocks:
         return lengths
 
     def has_block(self, block: IntLike) -> BoolArray:
-        """Return True for each block that its message is long enough to have, elementwise.
+        """Return True for each block that its group has and its message is long enough for.
 
         A message of n flits has ceil(n / u) blocks, where u is the length of a block: that of the
         longest message divided by the number of chunks, rounded up.
         """
         block, lengths = np.asarray(block), self.message_lengths
+        there = np.ones(block.shape, bool)
+        if self.groups.has_several_sizes:
+            there = self.is_in_group(block)
         if lengths is None:
-            return np.ones(block.shape, bool)
+            return there
         flits = -(-int(lengths.max()) // self.chunks)
         row = 0 if len(lengths) == 1 else block // self.blocks_per_origin
         number = self.destination(block) if self.collective.personal else 0
-        found: BoolArray = self.chunk(block) * flits < lengths[row, number]
+        found: BoolArray = there & (self.chunk(block) * flits < lengths[row, number])
         return found
 
     @cached_property
@@ -713,10 +761,14 @@ class Blocks:
             raise InputError(f"Block must be [{', '.join(names)}], not {entry!r}")
         given = dict(zip(names, entry, strict=True))
         only_origin, origin = self.collective.root if self.single_origin else None, given["origin"]
-        if any(value >= limit for value, limit in zip(entry, limits, strict=True)):
+        beyond = any(value >= limit for value, limit in zip(entry, limits, strict=True))
+        size = self.group_size
+        if not beyond and self.groups.has_several_sizes:
+            beyond = not self.is_in_group(self.encode(**given)[None])[0]
+            size = int(self.groups.sizes[given["group"]])
+        if beyond:
             raise InputError(
-                f"Block must lie within {self.group_size} nodes and {self.chunks} chunks, not "
-                f"{entry!r}"
+                f"Block must lie within {size} nodes and {self.chunks} chunks, not {entry!r}"
             )
         if only_origin is not None and origin != only_origin:
             raise InputError(f"Block must have the root {only_origin} as its origin, not {entry!r}")
@@ -850,7 +902,7 @@ class MemoryLayout:
         """The nodes to which the collective delivers data, ascending."""
         collective, groups = self.blocks.collective, self.blocks.groups
         members = groups.members[:, collective.root] if collective.to_root else groups.members
-        return np.sort(members, axis=None)
+        return np.unique(members)
 
     def with_root(self, root: int) -> MemoryLayout:
         """Return the layout of the same collective with another root."""

@@ -68,9 +68,8 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
         The offsets to which nodes send in an exchange or halo, if `name` has none in brackets:
         names of ports, or coordinates such as ``"(1,-2)"``.
     groups : sequence of (sequence of (int or str)), or str, optional
-        The nodes of each group, in the order of their positions, if `name` has none in braces. All
-        groups have the same number of nodes. If `topology` is given, a node may be called by its
-        name.
+        The nodes of each group, in the order of their positions, if `name` has none in braces. If
+        `topology` is given, a node may be called by its name.
     traffic : Traffic, path, or iterable of messages, optional
         The messages of a pattern; a path is that of a file for `Traffic.read`.
     counts : array_like of int, or path, optional
@@ -259,7 +258,7 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
         root = _root_by_name(root, collective, topology)
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
         raise InputError(f"Root must be {number}, not {message_text(root)}")
-    nodes = None if topology is None else collective.groups(topology).group_size
+    nodes = None if topology is None else int(collective.groups(topology).sizes.min())
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)

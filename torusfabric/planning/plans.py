@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
         ``[0, 2]`` or ``"0+2"``.
     groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
-        in braces. Several groups run at once and have equally many nodes. Other nodes relay.
+        in braces. Several groups run at once. Other nodes relay.
     traffic : Traffic, path, or iterable of messages, optional
         The messages of the collective ``"pattern"``, see `Traffic`.
     counts : array_like of int, or path, optional

@@ -57,6 +57,11 @@ class StreamFront(Front):
         timeout: int = 0,
         for_bus: bool = False,
     ) -> None:
+        if any(form.groups.has_several_sizes for form in program.forms):
+            raise InputError(
+                "Streams need groups of equally many nodes; use the host port (--top host), or a "
+                "collective for each size, joined by commas"
+            )
         if isinstance(beat, str) and beat == AUTO:
             beat, program = least_beat(program, width)
         else:
