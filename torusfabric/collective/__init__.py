@@ -8,7 +8,7 @@ results.
 - `words`: random messages, and the words that a collective must deliver.
 """
 
-from .collective import EVERY_NODE, Blocks, Collective, MemoryLayout
+from .collective import EVERY_NODE, KINDS_WITH_LENGTHS, Blocks, Collective, MemoryLayout
 from .combining import combine_in_tree, tree_levels
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .names import parse_collective
@@ -17,7 +17,8 @@ from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators,
 from .traffic import Message, Traffic
 from .words import expected_words, random_messages
 
-__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "NO_NODE", "OPERATORS", "SIGNED", "Blocks",
+__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "KINDS_WITH_LENGTHS", "NO_NODE", "OPERATORS",
+           "SIGNED", "Blocks",
            "Collective", "DeliveredContent", "CollectiveDefinition", "MemoryLayout", "Message",
            "NameParts",
            "Operator", "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "expected_words",

@@ -44,7 +44,7 @@ from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, De
 from .offsets import NO_NODE, nodes_at_offset
 from .traffic import Traffic
 
-__all__ = ["EVERY_NODE", "Blocks", "Collective", "MemoryLayout"]
+__all__ = ["EVERY_NODE", "KINDS_WITH_LENGTHS", "Blocks", "Collective", "MemoryLayout"]
 
 #: The collectives whose messages may have unequal lengths.
 KINDS_WITH_LENGTHS = ("allgather", "gather", "scatter", "reduce-scatter", "alltoall")

@@ -489,9 +489,9 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
 
 def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
     """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
-    # Only the names of nodes in groups need the topology.
-    topology = parse_topology(spec.topology) if "{" in name else None
     traffic = spec.traffic if name.startswith("pattern") else None
+    # Only the names of nodes, in groups or in files of traffic, need the topology.
+    topology = parse_topology(spec.topology) if "{" in name or traffic else None
     return parse_collective(name, traffic=traffic, topology=topology)
 
 
