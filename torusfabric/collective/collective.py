@@ -681,12 +681,10 @@ class Blocks:
             self.messages_per_origin,
         )
         if lengths.shape != shape:
-            one = 1 in shape
+            one, (rows, columns) = 1 in shape, lengths.shape
             must = f"{max(shape)} numbers" if one else f"{shape[0]} lines of {shape[1]} numbers"
-            raise InputError(
-                f"Counts of {self.collective.kind} must be {must}, not "
-                f"{lengths.size if one else f'{lengths.shape[0]} lines of {lengths.shape[1]}'}"
-            )
+            found = lengths.size if one else f"{rows} line{'s' * (rows != 1)} of {columns}"
+            raise InputError(f"Counts of {self.collective.kind} must be {must}, not {found}")
         return lengths
 
     def has_block(self, block: IntLike) -> BoolArray:

@@ -212,7 +212,9 @@ def resolve(
     flits = length_of_collective(selection.collective, flits, any_length=any_length)
     if (costs := selection.cost_model(flits)) is not None:
         return choose_by_model(selection, costs)
-    if selection.algorithm is None:
+    # The chunks of an irregular collective are chosen for its length, also by a named algorithm.
+    chosen = selection.collective.is_irregular and flits is not None
+    if selection.algorithm is None or chosen:
         return _choose_algorithm(selection, flits, any_length=any_length, root=root)
     return choose_latency(selection, flits, any_length=any_length)
 
@@ -237,9 +239,9 @@ def _choose_algorithm(
 ) -> Selection:
     """Return a selection with an algorithm, and with a latency if it was open.
 
-    `selection` has no algorithm. `flits` is the length of a message; None stands for long messages.
-    With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
-    chooses its root.
+    An algorithm in `selection` is the only one. `flits` is the length of a message; None stands
+    for long messages. With `any_length` each run chooses its length, at most `flits`; `root` is
+    "any" if each run chooses its root.
     """
     selection.resolve_algorithm()  # raises an error if no algorithm fits
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.

@@ -18,8 +18,8 @@ from ..schedule.recognise import recognise
 from .limits import log_long_plan, memory_arguments, require_memory
 from .selection import Selection
 
-__all__ = ["choose_latency", "length_arguments", "plan_each_latency", "plan_with_algorithm",
-           "schedule_of_selection"]  # fmt: skip
+__all__ = ["choose_latency", "length_arguments", "length_of_collective", "plan_each_latency",
+           "plan_with_algorithm", "schedule_of_selection"]  # fmt: skip
 
 #: Latencies that `choose_latency` tries, in steps. Longer ones never took fewer cycles.
 LATENCIES = (1, 2, 3, 4)
@@ -158,7 +158,7 @@ def length_of_collective(
     if any_length or flits not in (None, longest):
         raise InputError(
             f"{collective.kind} with messages of unequal lengths has the length of its longest "
-            f"message, {longest} flits; leave --flits and --max-flits out"
+            f"message, {longest} flits; leave --flits, --max-flits and other collectives out"
         )
     return longest
 
