@@ -10,6 +10,7 @@ FILES = {
     "equal.csv": "source,destinations,words\n0,1,3\n3,2,3\n",
     "counts.csv": "0,8,8,8\n1,0,1,1\n1,1,0,1\n1,1,1,0\n",
     "vector.csv": "1 2 3 4\n",
+    "long.csv": "source,destinations,words\n0,1,1000000000\n1,2,3\n",
 }
 
 
@@ -28,6 +29,7 @@ def files(tmp_path, monkeypatch):
         ("allgather --counts vector.csv", 4),
         ("pattern --traffic unequal.csv", 8),
         ("Pattern --traffic equal.csv --flits 3", 3),
+        ("pattern --traffic equal.csv", 3),
         ("allreduce@{0,3}{1,2} --flits 3", 3),
     ],
 )
@@ -80,6 +82,8 @@ def test_pictures(capsys, tmp_path, command, words):
         ("plan 2x2 pattern", "give --traffic FILE"),
         ("plan 2x2 pattern --traffic none.csv", "Traffic file none.csv could not be read"),
         ("plan 2x2 pattern --traffic .", "Is a directory"),
+        ("plan 2x2 pattern@{0,1} --traffic equal.csv", "A pattern has no groups"),
+        ("plan 2x2 pattern@0 --traffic equal.csv", "A pattern has no groups"),
         ("plan 2x2 alltoall --counts vector.csv", "4 lines of 4 numbers, not 1 line of 4"),
         ("plan 2x2 allgather --counts counts.csv", "must be 4 numbers, not 16"),
         ("plan 2x2 alltoall --counts .", "Is a directory"),
@@ -96,3 +100,10 @@ def test_pictures(capsys, tmp_path, command, words):
 def test_refused_words(capsys, words, message):
     """Words that do not fit are refused in one line, with the reason."""
     assert message in check_refused(capsys, *words.split())
+
+
+def test_long_messages_do_not_fit_in_memory(capsys):
+    """Lengths of a file count in the estimate of memory, as those of an option do."""
+    run_json(capsys, "plan", "2x2", "pattern", "--traffic", "long.csv")
+    words = ("simulate", "2x2", "pattern", "--traffic", "long.csv", "--width", "8")
+    assert "must fit in memory" in check_refused(capsys, *words)

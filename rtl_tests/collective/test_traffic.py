@@ -72,6 +72,7 @@ def test_files(tmp_path):
     [
         ("", "must begin with the line source,destinations"),
         ("a,b\n1,2\n", "must begin with the line source,destinations"),
+        ("source,destinations,words,words\n0,1,2,3\n", "must begin with the line source,dest"),
         ("source,destinations\n1\n", "Line 2 of the traffic file must have 2 values, not 1"),
         ("source,destinations\n1,x\n", "Line 2: nodes must be numbers"),
         ("source,destinations,words\n1,2,many\n", "Line 2: words must be"),

@@ -142,6 +142,8 @@ class Collective:
         object.__setattr__(self, "lengths", rows)
         if self.kind == "pattern" and self.traffic is None:
             raise InputError("A pattern needs the list of its messages; give --traffic FILE")
+        if self.kind == "pattern" and (self.members or self.axes is not None):
+            raise InputError("A pattern has no groups, because its messages name all nodes")
         if self.kind != "pattern" and self.traffic is not None:
             raise InputError(f"Traffic is for the collective pattern, not for {self.kind}")
         if rows and (self.kind not in KINDS_WITH_LENGTHS or self.axes is not None):
@@ -161,6 +163,16 @@ class Collective:
         if self.traffic is not None:
             return None if self.traffic.has_one_length else self.traffic.longest_flits
         return max(max(row) for row in self.lengths) if self.lengths else None
+
+    @property
+    def listed_flits(self) -> int | None:
+        """Flits of the longest message, if a user lists lengths above 1; else None.
+
+        It is the default length of a run. If all lengths are equal, a run may have another.
+        """
+        if self.traffic is not None and self.traffic.longest_flits > 1:
+            return self.traffic.longest_flits
+        return self.longest_flits
 
     @property
     def definition(self) -> CollectiveDefinition:

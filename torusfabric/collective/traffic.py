@@ -393,7 +393,7 @@ def _csv_entries(text: str, topology: Topology | None) -> Iterator[tuple[int, An
     while head and not head[-1]:  # commas behind the last value
         del head[-1]
     head = ["destinations" if name == "destination" else name for name in head]
-    if not {"source", "destinations"} <= set(head) <= set(COLUMNS):
+    if not {"source", "destinations"} <= set(head) <= set(COLUMNS) or len({*head}) < len(head):
         raise InputError(
             f"Traffic file must begin with the line {','.join(COLUMNS)} (words and tag may be left "
             f"out), not {message_text(','.join(head))}"

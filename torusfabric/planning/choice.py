@@ -622,7 +622,7 @@ def compare(
         The collective, such as ``"allgather"``.
     flits : int or sequence of int
         Flits of a message: one length, or several lengths to compare at. Default: that of the
-        longest message if messages have unequal lengths, else 1.
+        longest message if a user lists lengths, else 1.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     **options
@@ -652,7 +652,7 @@ def compare(
     """
     selection = make_selection(topology, collective, root=root, **options)
     if flits is None:
-        flits = selection.collective.longest_flits or 1
+        flits = selection.collective.listed_flits or 1
     lengths = flits if is_iterable(flits) and not isinstance(flits, str) else [flits]
     numbers = [parse_non_negative_int("Flits", length) for length in lengths]
     return tuple(

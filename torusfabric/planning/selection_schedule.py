@@ -136,7 +136,7 @@ def plan_each_latency(selection: Selection) -> Iterator[Selection]:
 def length_of_collective(
     collective: Collective, flits: int | None, *, any_length: bool
 ) -> int | None:
-    """Return the length of messages: the user's, or that of the longest message of a collective.
+    """Return the length of messages: that of the user's option, or of the messages of a user.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def length_of_collective(
     """
     longest = collective.longest_flits
     if longest is None:
-        return flits
+        return collective.listed_flits if flits is None and not any_length else flits
     if any_length or flits not in (None, longest):
         raise InputError(
             f"{collective.kind} with messages of unequal lengths has the length of its longest "

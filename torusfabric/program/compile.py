@@ -214,6 +214,8 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
                 "collectives out"
             )
         demands = demands._replace(flits=collective.longest_flits)
+    elif demands.flits is None and demands.most is None:
+        demands = demands._replace(flits=collective.listed_flits)
     if chosen and not collective.reducing:
         raise InputError(
             f"{collective.kind} combines nothing, so it has no operators; leave out "
