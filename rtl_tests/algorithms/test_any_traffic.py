@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -293,18 +294,15 @@ def test_traffic_of_one_length_has_any_length():
         assert tf.simulate(fabric, jobs=6).passed
 
 
-def test_streams_refuse_unequal_lengths():
-    """Streams take messages of one length."""
-    program = tf.compile(tf.plan("3x3", "pattern", traffic=MESSAGES))
-    with pytest.raises(tf.InputError, match="messages of one length"):
-        tf.Fabric(program, width=8, top="stream")
-
-
-def test_streams_refuse_groups_of_different_sizes():
-    """Streams take as many packets at each node."""
-    program = tf.compile(tf.plan("3x3", "allgather@{0,1,2}{4,5}"), flits=2)
-    with pytest.raises(tf.InputError, match="groups of equally many nodes"):
-        tf.Fabric(program, width=8, top="stream")
+@pytest.mark.parametrize("lengths", [{"flits": 3}, {"max_flits": 3}])
+@pytest.mark.parametrize(
+    "name", ["allgather@{0,1,2}{4,5}", "alltoall@{0,1}{3,4,8}", "exchange[+1]@{0,1,2}{4,5}"]
+)
+def test_streams_of_groups_of_different_sizes(name, lengths: dict[str, Any]):
+    """A node sends packets to the nodes of its group, and receives packets from them."""
+    fabric = tf.Fabric(tf.compile(tf.plan("3x3", name), **lengths), width=8, top="stream")
+    assert tf.simulate(fabric, jobs=6).passed
+    assert tf.simulate(fabric, jobs=3, engine="amaranth").passed
 
 
 def test_a_pattern_is_read_from_its_file(tmp_path):

@@ -699,6 +699,42 @@ class Blocks:
             raise InputError(f"Counts of {self.collective.kind} must be {must}, not {found}")
         return lengths
 
+    @cached_property
+    def sent_lengths(self) -> IntArray | None:
+        """The flits of each sent message, shape (positions, messages); None if all are equal.
+
+        In a scatter, all nodes but the root have lengths of 0.
+        """
+        lengths = self.message_lengths
+        if lengths is None:
+            return None
+        found = np.repeat(lengths, self.group_size // len(lengths), axis=0)
+        if self.single_origin:
+            found[np.arange(self.group_size) != self.collective.root] = 0
+        return found
+
+    @property
+    def has_message(self) -> BoolArray:
+        """Array of shape (nodes, messages): True for each message that a node sends.
+
+        It is False for messages of no flits, for the numbers of a pattern by which a node sends
+        nothing, and for positions that a smaller group lacks. Nodes in no group count as position 0
+        of the first group.
+        """
+        groups, lengths = self.groups, self.sent_lengths
+        there = np.ones((self.group_size, self.messages_per_origin), bool)
+        if self.collective.traffic is not None:
+            there = self.target_positions != NO_NODE
+        elif lengths is not None:
+            there = lengths > 0
+        position = groups.position_of_node
+        there = there[position]
+        if groups.has_several_sizes:
+            group = np.maximum(groups.group_of_node, 0)
+            number = np.arange(self.messages_per_origin)
+            there &= self.is_in_group(self.encode(position[:, None], 0, number, group[:, None]))
+        return there
+
     def has_block(self, block: IntLike) -> BoolArray:
         """Return True for each block that its group has and its message is long enough for.
 

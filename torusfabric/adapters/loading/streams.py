@@ -276,7 +276,7 @@ class LoadedUnloader(Unloader, TableEngine):
     @override
     def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
-    ) -> tuple[Value, Value]:
+    ) -> tuple[Value, Value, Value]:
         # The rows of the packets of a run are consecutive, `last_chunk + 1` for each packet.
         first = self._form_field("first_row", self._form_of(following))
         self._row = row = Signal(len(first), name="row_of_packet", reset_less=True)

@@ -262,6 +262,8 @@ class StreamTop:
             inputs["position"] = [Constants(each, self._facts.position_bits) for each in positions]
         if shape.has_unequal_packets and shape.verb == "unload":
             inputs |= _own_packet_inputs(shape, len(nodes))
+        if shape.has_lengths:
+            inputs |= _length_inputs(shape)
         if shape.rom_address_bits:
             contents, which = np.unique(shape.packet_table.rom_rows, axis=0, return_inverse=True)
             net = f"{shape.verb}_row_{{}}"
@@ -306,6 +308,25 @@ class StreamTop:
             net = f"m_axis_{{}}_tdata{self._inner}"
             outputs = {"tdata": (net, shape.data_bits)}
             build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
+
+
+def _length_inputs(shape: EngineShape) -> dict[str, Sequence[Source]]:
+    """Return constants for each loader or unloader: the planned length of each of its packets.
+
+    The keys are names of inputs. For each form, the input `lengths` has the number of the last flit
+    of each packet. For loaders, the input `own_last` has the number, from 0, of the last packet.
+    `shape` has the packets of each form.
+    """
+    planned = shape.planned_lengths.reshape(len(shape.core.nodes), -1)
+    bits = shape.planned_length_bits
+    lengths = [Constants((each - 1) % (1 << bits), bits) for each in planned.T]
+    if shape.verb == "unload" or not shape.packet_bits:
+        return {"lengths": lengths}
+    counts = (np.maximum(each.packets_of_nodes, 1) for each in shape.packets)
+    return {
+        "lengths": lengths,
+        "own_last": [Constants(count - 1, shape.packet_bits) for count in counts],
+    }
 
 
 def _own_packet_inputs(shape: EngineShape, nodes: int) -> dict[str, Sequence[Source]]:

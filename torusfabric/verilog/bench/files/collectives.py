@@ -11,8 +11,8 @@ from importlib import import_module
 from itertools import product
 from typing import Any, TypeAlias
 
-__all__ = ["Combine", "Words", "pack_beats", "combine_function", "expected_words", "groups_of_axes",
-           "flit_of_beat", "sent_part_count"]  # fmt: skip
+__all__ = ["PERSONALIZED", "Combine", "Words", "pack_beats", "combine_function", "expected_words",
+           "groups_of_axes", "flit_of_beat", "sent_part_count"]  # fmt: skip
 
 #: Words by (part or origin, flit).
 Words: TypeAlias = dict[tuple[int, int], int]

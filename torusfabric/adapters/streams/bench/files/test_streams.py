@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
-from collectives import Words, sent_part_count
+from collectives import PERSONALIZED, Words, sent_part_count
 from packets import FaultChoices, FaultyRun, Packet, spoil_run
 from runs import (
     CYCLES,
@@ -192,9 +192,34 @@ def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[
         for position, node in enumerate(nodes):
             if run.mode["collective"] in ("broadcast", "scatter") and position != run.root:
                 continue
-            packets[node] = list(packets_from_words(sent[node]))
+            words = _planned_words(run.mode, position, len(nodes), sent[node])
+            packets[node] = list(packets_from_words(words))
             generator.shuffle(packets[node])
     return packets
+
+
+def _planned_words(mode: dict[str, Any], position: int, size: int, words: Words) -> Words:
+    """Return those of `words` that the node at a position of its group of `size` nodes sends.
+
+    It leaves out words beyond the end of a message, messages to positions that a smaller group
+    lacks and, in a pattern, messages that the node does not have. With loaded tables, nodes send a
+    packet for each of these positions and for each number of a pattern.
+    """
+    if len(set(map(len, mode.get("groups", [])))) > 1 and "tables" not in MANIFEST:
+        if mode["collective"] in PERSONALIZED:
+            words = {at: word for at, word in words.items() if at[0] < size}
+        if mode["collective"] == "exchange":
+            targets = [
+                k for each in mode["origins"][:size] for k, p in enumerate(each) if p == position
+            ]
+            words = {at: word for at, word in words.items() if at[0] in targets}
+    if "sent_flits" in mode:
+        lengths = mode["sent_flits"][position]
+        return {at: word for at, word in words.items() if at[1] < lengths[at[0]]}
+    if "messages" in mode and "tables" not in MANIFEST:
+        numbers = {each["number"] for each in mode["messages"] if each["source"] == position}
+        return {at: word for at, word in words.items() if at[0] in numbers}
+    return words
 
 
 def packets_from_words(words: Words) -> Iterator[Packet]:
@@ -232,7 +257,7 @@ def fault_choices(run: Run) -> FaultChoices:
             commands["root"] = size
         if len(run.mode["operators"]) > 1:
             commands["operation"] = len(run.mode["operators"])
-    personal = run.mode["collective"] in ("scatter", "alltoall", "reduce-scatter", "exchange")
+    personal = run.mode["collective"] in (*PERSONALIZED, "exchange", "pattern")
     bits = PORTS["s_axis_0_tdest"]["width"] if personal else 0
     return FaultChoices(most, "max_flits" in MANIFEST, commands, parts * personal, bits)
 
