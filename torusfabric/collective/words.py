@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .collective import MemoryLayout
+from .layout import MemoryLayout
 from .offsets import NO_NODE
 from .operators import ADD, Operator
 
