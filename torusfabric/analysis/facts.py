@@ -79,7 +79,7 @@ def schedule_facts(
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
-    length = schedule.collective.longest_flits or flits or schedule.chunks
+    length = flits or schedule.collective.listed_flits or schedule.chunks
     topology = schedule.topology
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):

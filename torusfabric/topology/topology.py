@@ -455,6 +455,30 @@ class Topology(metaclass=_ValidatingMeta):
             )
         return tuple(relays)
 
+    def node_in_file(self, name: str | int, *, noun: str = "Node") -> int:
+        """Return the number of a node that a file names; refuse a number of two meanings.
+
+        The parameters are those of `node_number`. A number is refused if it is also the name of
+        another node. The name is then written in parentheses.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from torusfabric.topology import Graph
+        >>> Graph(nx.Graph([(1, 2)])).node_in_file("(1)")
+        0
+        """
+        number = self.node_number(name, noun=noun)
+        text = str(name).strip()
+        named = self._numbers_by_name.get(text, number)
+        if named != number:
+            raise InputError(
+                f"{noun} must have one meaning, but {text} is the number of node {number} and the "
+                f"name of node {named}; write {self.node_name(named)} for the name, and "
+                f"{self.node_name(number)} for the other node"
+            )
+        return number
+
     def find_node(self, name: object) -> int | None:
         """Return the number of the node that a number or a name stands for, as `node_number` does.
 

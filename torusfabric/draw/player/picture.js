@@ -101,8 +101,9 @@ function paintTrail(round) {
 }
 // Return the text in a node: the number of blocks, or the share of its most complete sum.
 function fullness(node) {
-  if (!data.whole) return held[node].size;
-  return `${Math.max(0, ...sums(held[node].keys()).map(sum => sum.ids.length))}/${data.whole}`;
+  if (!data.whole.length) return held[node].size;
+  const [most] = sums(held[node].keys()).sort((a, b) => b.ids.length / b.whole - a.ids.length / a.whole);
+  return most ? `${most.ids.length}/${most.whole}` : `0/${Math.max(...data.whole)}`;
 }
 function paintNodes(hovered) {
   const radius = Math.max(3, Math.min(0.27 * scale, 22));

@@ -105,14 +105,15 @@ def _sent_flits(layout: MemoryLayout, length: int, *, loaded: bool) -> IntArray:
         pattern; elsewhere, only for the messages that it has.
     """
     blocks, groups = layout.blocks, layout.blocks.groups
-    flits = blocks.sent_lengths
-    if flits is None:
-        flits = length * (blocks.has_message | loaded)
+    lengths = blocks.sent_lengths
+    flits: IntArray = length * (blocks.has_message | loaded)
+    if lengths is not None:
+        flits = lengths[groups.position_of_node] * blocks.has_message
     sends = groups.group_of_node >= 0
     sends[[*groups.topology.relays]] = False
     if blocks.collective.single_origin:
         sends &= groups.position_of_node == blocks.collective.root
-    found: IntArray = np.where(sends[:, None], flits[groups.position_of_node], 0)
+    found: IntArray = np.where(sends[:, None], flits, 0)
     return found
 
 

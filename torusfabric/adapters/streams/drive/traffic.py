@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ....contract.traffic import Traffic
+from ....contract.traffic import PortTraffic
 from ....errors import WorkFailed
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
@@ -40,7 +40,7 @@ PATIENCE_CYCLES = 500
 
 
 @dataclass(frozen=True)
-class StreamTraffic(Traffic):
+class StreamTraffic(PortTraffic):
     """All beats that a simulation sends into streams, and the numbers of beats that must arrive.
 
     A beat is one transfer of a stream.

@@ -197,17 +197,27 @@ def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[
                 continue
             if run.mode["collective"] in ("broadcast", "scatter") and position != run.root:
                 continue
-            packets[node] = list(packets_from_words(_planned_words(run.mode, position, sent[node])))
+            words = _planned_words(run.mode, position, len(nodes), sent[node])
+            packets[node] = list(packets_from_words(words))
             generator.shuffle(packets[node])
     return list(packets.values())
 
 
-def _planned_words(mode: dict[str, Any], position: int, words: Words) -> Words:
-    """Return those of `words` that the node at a position of its group sends.
+def _planned_words(mode: dict[str, Any], position: int, size: int, words: Words) -> Words:
+    """Return those of `words` that the node at a position of its group of `size` nodes sends.
 
-    It leaves out words beyond the end of a message and, in a pattern, messages that the node does
-    not have. With loaded tables, nodes send a packet for each number of a pattern.
+    It leaves out words beyond the end of a message, messages to positions that a smaller group
+    lacks and, in a pattern, messages that the node does not have. With loaded tables, nodes send a
+    packet for each of these positions and for each number of a pattern.
     """
+    if len(set(map(len, mode.get("groups", [])))) > 1 and "tables" not in MANIFEST:
+        if mode["collective"] in PERSONALIZED:
+            words = {at: word for at, word in words.items() if at[0] < size}
+        if mode["collective"] == "exchange":
+            targets = [
+                k for each in mode["origins"][:size] for k, p in enumerate(each) if p == position
+            ]
+            words = {at: word for at, word in words.items() if at[0] in targets}
     if "sent_flits" in mode:
         lengths = mode["sent_flits"][position]
         return {at: word for at, word in words.items() if at[1] < lengths[at[0]]}
