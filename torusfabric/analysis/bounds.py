@@ -219,7 +219,7 @@ def lower_bound(
     results = [longest_distance(topology, collective) if forward else 1]
     if collective.is_irregular:
         if collective.members and not collective.local:
-            results.append(spread_rounds(len(collective.members[0]), ports))
+            results.append(spread_rounds(max(map(len, collective.members)), ports))
         if forward and blocks is not None:
             least = irregular_least_steps(topology, collective, chunks, ports)
             results.append(-(-least // blocks))

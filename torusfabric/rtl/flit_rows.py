@@ -197,8 +197,8 @@ def unsupported_beat_reason(program: Program, beat: int) -> str | None:
     >>> program = tf.compile(tf.plan("3x3", "alltoall"), flits=6)
     >>> unsupported_beat_reason(program, 2)
     >>> print(unsupported_beat_reason(program, 4))
-    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that make blocks a multiple \
-of 4, or max_flits.
+    Beat must be at most 2 for 6-flit blocks, not 4. Choose flits or chunks that make blocks a \
+multiple of 4, or max_flits.
     """
     if beat == 1:
         return None
@@ -218,7 +218,7 @@ of 4, or max_flits.
     for form in forms:
         divisor = _common_divisor(program, form, pitch)
         if divisor % beat:
-            advice = f"Choose flits that make blocks a multiple of {beat}, or max_flits."
+            advice = f"Choose flits or chunks that make blocks a multiple of {beat}, or max_flits."
             if program.any_length:
                 advice = f"Use program.by_beats({beat})."
             return (

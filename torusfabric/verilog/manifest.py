@@ -126,6 +126,7 @@ def manifest(
         "modes": [_mode_entry(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_entry(),
         **_original_numbers(program.topology),
+        **({"relays": list(program.topology.relays)} if program.topology.relays else {}),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_operator_functions(program.operators),
         **_schedule_facts(fabric),
@@ -189,14 +190,17 @@ def _root_choice(mode: Mode) -> dict[str, str]:
 
 
 def _offset_facts(mode: Mode) -> dict[str, Any]:
-    """Return the entries ``offsets`` and ``origins`` of an exchange or halo.
+    """Return the entries ``offsets`` and ``origins`` of an exchange or halo, and unequal lengths.
 
     ``origins[p][k]`` is the node, by its position in the group, from which position p receives by
     offset k, or None. The result is empty if `mode` has another collective.
     """
     blocks, collective = mode.schedule.blocks, mode.schedule.collective
-    lengths = blocks.received_lengths
-    unequal = {} if lengths is None else {"received_flits": lengths.tolist()}
+    unequal = {
+        f"{name}_flits": lengths.tolist()
+        for name in ("sent", "received")
+        if (lengths := getattr(blocks, f"{name}_lengths")) is not None
+    }
     if not collective.local:
         return unequal
     origins = blocks.origin_of_part(

@@ -70,7 +70,7 @@ def test_memory_ports_move_several_flits(topology, collective, beat, options):
     ("options", "beat", "message"),
     [
         ({"flits": 4}, 3, "Beat must be a power of two, not 3"),
-        ({"flits": 6}, 4, "Beat must be at most 2 for 6-flit blocks, not 4. Choose flits that"),
+        ({"flits": 6}, 4, "Beat must be at most 2 for 6-flit blocks, not 4. Choose flits or"),
         ({"max_flits": 5}, 2, r"Beat must be at most 1 for .* not 2. Use program.by_beats\(2\)"),
     ],
 )

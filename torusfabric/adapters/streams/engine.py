@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Cat, Const, Value
 from amaranth.lib.wiring import Member
 
 from ...rtl.core import Core
 from ...rtl.core.memory_port import MemoryPort
-from ...rtl.memories import constant_at
+from ...rtl.memories import constant_at, resize
 from ...rtl.modules import Leaf
+from ...topology import IntArray
 from .packets import NO_BLOCK, OWN_BLOCK, Packets
 from .run_facts import RunFacts
 from .sections import stream_id_bits
@@ -160,6 +161,48 @@ class EngineShape:
     def has_unequal_packets(self) -> bool:
         """True if, in some form, nodes differ in the number or the origins of their packets."""
         return any(each.numbers is not None and each.most_packets > 1 for each in self.packets)
+
+    @property
+    def has_lengths(self) -> bool:
+        """True if, in some form, nodes have different packets: unequally many or long ones."""
+        return any(each.lengths is not None for each in self.packets)
+
+    @property
+    def has_packet_counts(self) -> bool:
+        """True if nodes have different numbers of packets, as the constant input `own_last`."""
+        return self.has_unequal_packets if self.verb == "unload" else self.has_lengths
+
+    @cached_property
+    def planned_lengths(self) -> IntArray:
+        """The flits of each packet of each node, shape (nodes, forms, 2 ** `packet_bits`).
+
+        It is 0 for packets that a node does not have, and in forms in which lengths are equal it is
+        the length of all packets.
+        """
+        shape = len(self.core.nodes), len(self.packets), 1 << self.packet_bits
+        planned = np.zeros(shape, np.int64)
+        for form, each in enumerate(self.packets):
+            lengths = self.most_flits if each.lengths is None else each.lengths
+            planned[:, form, : each.most_packets] = lengths
+        return planned
+
+    @property
+    def planned_length_bits(self) -> int:
+        """Bits of the number of the last flit of a packet, one of which stands for no packet."""
+        return self.last_flit_bits + 1
+
+    def planned_length(self, lengths: Value, packet: Value, form: Value) -> Value:
+        """Return one field of `planned_lengths`, which a node has as the constant input `lengths`.
+
+        Parameters
+        ----------
+        lengths : Value
+            All fields of the node.
+        packet, form : Value
+            Number of the packet in its run, counted from 0, and number of the form of the run.
+        """
+        at = Cat(resize(packet, self.packet_bits), form[: self.facts.form_bits])
+        return lengths.word_select(at, len(lengths) // len(self.packets) >> self.packet_bits)
 
     @property
     def packet_bits(self) -> int:

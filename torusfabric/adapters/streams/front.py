@@ -7,7 +7,6 @@ sends received words as packets to the user. The *watch* reports a node for whic
 
 from __future__ import annotations
 
-from ...errors import InputError
 from ...program import Program
 from ...rtl.core import Core
 from ...rtl.core.run_port import RunPort
@@ -71,13 +70,6 @@ class StreamFront(Front):
             concurrent=True,
             run_port=RunPort(program, sections=sections, lead=LEAD_CYCLES, resets=False),
         )
-        for form in program.forms:
-            if form.schedule.collective.longest_flits is not None:
-                raise InputError(
-                    f"Streams need messages of one length, which {form.schedule.collective.kind} "
-                    "here has not; use the host port (--top host), or lengthen all messages to the "
-                    "longest"
-                )
         # Layouts count flits, not beats: no port of this front has addresses.
         super().__init__(core, host_layouts(program))
         self._clocks, self._timeout, self._for_bus = clocks, timeout, for_bus

@@ -32,7 +32,7 @@ from itertools import pairwise
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from ...rtl.memories import constant_at
+from ...rtl.memories import constant_at, resize
 from ...rtl.modules import unmerged_register
 from ...rtl.multiplexer import make_keeper
 from .engine import Engine, EngineShape
@@ -66,6 +66,10 @@ class Loader(Engine):
         The stream of the packets that the node sends.
     sends, position : In
         For each form, high if the node sends packets, and the position of the node in its group.
+    own_last, lengths : In
+        For each form, the number of the last packet that the node sends, and the number of the last
+        flit of each packet, by its destination: -1 if the node has no packet for it. Only if
+        nodes send different packets.
     clear : In(1)
         Reset of the node.
     load_valid, load_mode, load_root : In
@@ -102,12 +106,15 @@ class Loader(Engine):
     def __init__(self, shape: EngineShape) -> None:
         self._sections = sections = shape.facts.sections
         self._dest_bits = shape.stream_id_bits * any(shape.has_destinations)
+        lengths = len(shape.packets) * shape.has_lengths
         super().__init__(
             shape,
             {
                 **stream_signals(shape.data_bits, keep=shape.keep_bits, dest=self._dest_bits),
                 "sends": In(len(shape.packets)),
                 "position": In(shape.position_bits),
+                "own_last": In(lengths * shape.packet_bits),
+                "lengths": In(lengths * shape.planned_length_bits << shape.packet_bits),
                 "clear": In(1),
                 **{name: In(bits) for name, bits in shape.facts.run_choice_widths("load").items()},
                 "run_begins": In(1),
@@ -235,6 +242,8 @@ class Loader(Engine):
 
     def _last_packet(self) -> Value:
         """Return the number, from 0, of the last packet of the message that is loaded."""
+        if self.shape.has_lengths:
+            return self._form_field("own_last", self._current_form)
         return constant_at([count - 1 for count in self.shape.packet_counts], self._current_form)
 
     def _check_lengths(
@@ -243,11 +252,12 @@ class Loader(Engine):
         """Return two signals: the length of the message, and high if a packet has a wrong length.
 
         The length is given as the number, from 0, of the last flit of the first packet. The second
-        signal is high if the current packet differs in length from the first one, or has too many
-        flits in its last allowed word. If all packets must have one fixed length, the first signal
-        is 0, and the second is high for every other length. `counter` is the position of the
-        current word. `ends` is high if this word ends a packet, `first` if the packet is the first
-        of its message, and `at_last` if the word is the last word that a packet may have.
+        signal is high if the current packet differs in length from the first one, has too many
+        flits in its last allowed word, or is none that the node has to send. If the length of each
+        packet is fixed, the first signal is 0, and the second is high for every other length.
+        `counter` is the position of the current word. `ends` is high if this word ends a packet,
+        `first` if the packet is the first of its message, and `at_last` if the word is the last
+        word that a packet may have.
         """
         shape, last = self.shape, Cat(self._last_valid_flit(m), counter.index)
         beyond: Value = Const(0)
@@ -256,6 +266,12 @@ class Loader(Engine):
             if most < shape.beat - 1:
                 beyond = at_last & (flit > most)
             at_last &= flit == most
+        if shape.has_lengths:
+            dest = self.input_value("tdest") if self._dest_bits else Const(0, 0)
+            planned = shape.planned_length(self.input_value("lengths"), dest, self._current_form)
+            if not shape.any_length:
+                return Const(0, 1), resize(last, shape.planned_length_bits) != planned
+            beyond |= planned[-1]
         if not shape.any_length:
             return Const(0, 1), ~at_last
         if not shape.packet_bits:

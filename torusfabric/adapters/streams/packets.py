@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...rtl.core import Core
-from ...topology import BoolArray, IntArray
+from ...topology import BoolArray, Groups, IntArray
 
 __all__ = ["NO_BLOCK", "OWN_BLOCK", "Packets", "barrier_packets", "packets_received",
            "packets_sent"]  # fmt: skip
@@ -63,6 +63,9 @@ class Packets:
     numbers : ndarray of int, shape (nodes, packets), or None
         Origins of the packets of each node, in a collective in which some nodes get fewer packets
         than others, such as a halo on a mesh.
+    lengths : ndarray of int, shape (nodes, packets), or None
+        Flits of each packet, 0 where the node has no such packet; None if all nodes have equally
+        many packets of one length. If runs choose the length, it is the largest.
     """
 
     at_root: bool = False
@@ -74,6 +77,7 @@ class Packets:
     words: int
     pitch: int = 1
     numbers: IntArray | None = None
+    lengths: IntArray | None = None
 
     @property
     def most_packets(self) -> int:
@@ -132,8 +136,16 @@ def packets_sent(core: Core, form: int) -> Packets:
     if collective.single_origin and not at_root:
         there &= part.groups.position_of_node == collective.root
     bank, address = _first_words(core, form, count, received=False)
+    blocks = part.schedule.blocks
+    lengths, has_message = _lengths_of_nodes(part.groups, blocks.sent_lengths), blocks.has_message
+    if lengths is not None or not has_message.all():
+        lengths = has_message * (part.flits if lengths is None else lengths)
+    if lengths is not None:
+        bank = np.where(lengths[..., None, None] > 0, bank, NO_BLOCK)
     bank = np.where(there[:, None, None, None], bank, NO_BLOCK)
-    return _make_packets(core, form, bank, address, at_root=at_root, named=collective.personal)
+    return _make_packets(
+        core, form, bank, address, at_root=at_root, named=collective.personal, lengths=lengths
+    )
 
 
 def packets_received(core: Core, form: int) -> Packets:
@@ -176,32 +188,53 @@ def packets_received(core: Core, form: int) -> Packets:
     own = np.array([memory.own for memory in core.rows.memories])[bank]
     bank = np.where(address < 0, NO_BLOCK, np.where(own, OWN_BLOCK, bank))
     has = (address[..., 0] >= 0).any(axis=2)
-    numbers = None
-    if collective.local and not has.all():
+    numbers, lengths = None, _lengths_of_nodes(part.groups, part.schedule.blocks.received_lengths)
+    if lengths is not None:
+        lengths = np.where(has, lengths, 0)
+    differ = collective.local or lengths is not None or part.groups.has_several_sizes
+    if differ and not has.all():
         numbers = np.argsort(~has, axis=1, kind="stable")
         bank, address = (np.take_along_axis(each, numbers[..., None, None], axis=1)
                          for each in (bank, address))  # fmt: skip
+        if lengths is not None:
+            lengths = np.take_along_axis(lengths, numbers, axis=1)
     return _make_packets(
         core, form, bank, address,
         at_root=at_root,
         origin=0 if by_root or not collective.single_origin else collective.root or 0,
         by_root=by_root,
         numbers=numbers,
+        lengths=lengths,
     )  # fmt: skip
 
 
-def barrier_packets(nodes: int, bank: int) -> Packets:
+def _lengths_of_nodes(groups: Groups, lengths: IntArray | None) -> IntArray | None:
+    """Return the flits of each packet of each node, shape (nodes, packets); None if all are equal.
+
+    `lengths`, of shape (positions, packets), has the flits by the position of a node in its group.
+    Nodes outside of all `groups` have lengths of 0.
+    """
+    if lengths is None:
+        return None
+    position = groups.position_of_node[:, None]
+    return np.where(position >= 0, lengths[position[:, 0]], 0)
+
+
+def barrier_packets(nodes: int, senders: IntArray, bank: int) -> Packets:
     """Return the packets of a barrier, in which each node sends one word to itself.
 
     Parameters
     ----------
     nodes : int
         Nodes of the fabric.
+    senders : ndarray of int
+        The nodes with streams, which take part.
     bank : int
         Bank of the word: the send memory for the sent packet, `OWN_BLOCK` for the received packet.
     """
-    shape = nodes, 1, 1
-    return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
+    banks = np.full((nodes, 1, 1), NO_BLOCK)
+    banks[senders] = bank
+    return Packets(bank=banks, base=0 * banks, words=1)
 
 
 def _first_words(
@@ -259,6 +292,7 @@ def _make_packets(
     base = np.where(bank == OWN_BLOCK, words * block, base)
     step = np.where(bank == OWN_BLOCK, words, words * pitch)
     follow = (base == base[..., :1] + step * block) & (bank == bank[..., :1])
+    follow |= bank == NO_BLOCK
     if not core.program.any_length and pitch == core.beat and follow[there].all():
         bank, base = bank[..., :1], base[..., :1]
     return Packets(bank=bank, base=base, words=words, pitch=pitch, **others)

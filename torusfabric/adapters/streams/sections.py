@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+import numpy as np
 from amaranth.hdl import Cat, Const, Value
 
 from ...rtl.distribution import tree_level_sizes
@@ -40,9 +41,10 @@ from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
+    from ...topology import IntArray, Topology
 
 __all__ = ["LEAST_SHARE", "Sections", "address_in_section", "least_beat", "tree_levels",
-           "stream_id_bits", "packet_counts", "section_bits", "choose_sections",
+           "stream_id_bits", "packet_counts", "port_cycles", "section_bits", "choose_sections",
            "rate_share_with_two"]  # fmt: skip
 
 #: Least rate of runs, as a share of the rate that ports and links allow, with which two buffers
@@ -173,11 +175,46 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
     0.842
     """
     run, form = program.cycles(mode=mode), program.form_of(mode)
-    beats = -(-program.flits // beat)
-    load, unload = (beats * packets for packets in packet_counts(program, form))
-    heard = tree_levels(program.topology.nodes) + 1
+    load, unload = port_cycles(program, form, beat)
+    heard = tree_levels(len(stream_nodes(program.topology))) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
+
+
+def port_cycles(program: Program, form: int, beat: int, *, own: bool = True) -> tuple[int, int]:
+    """Return two numbers: the cycles in which the busiest node loads, and unloads, its packets.
+
+    Parameters
+    ----------
+    program : Program
+        The program of the fabric; its longest messages are considered.
+    form : int
+        Number of the form of the run.
+    beat : int
+        Flits that a stream moves in a cycle.
+    own : bool
+        False to leave out the shortest of several packets, in place of that of a node to itself.
+
+    Examples
+    --------
+    Node 0 sends packets of 3 and 1 flits, and receives packets of 3 and 2 flits.
+
+    >>> import torusfabric as tf
+    >>> plan = tf.plan("2", "alltoall", counts=[[3, 1], [2, 0]])
+    >>> port_cycles(tf.compile(plan), 0, 1)
+    (4, 5)
+    """
+    blocks, found = program.part(form).schedule.blocks, list[int]()
+    for packets, lengths in zip(
+        packet_counts(program, form), (blocks.sent_lengths, blocks.received_lengths), strict=True
+    ):
+        if lengths is None:
+            lengths = np.full((1, packets), program.flits)
+        beats = -(-lengths // beat)
+        if not own and packets > 1:
+            beats = np.sort(beats, axis=1)[:, 1:]
+        found.append(int(beats.sum(axis=1).max()))
+    return found[0], found[1]
 
 
 def packet_counts(program: Program, form: int) -> tuple[int, int]:
@@ -221,6 +258,11 @@ def address_in_section(address: Value, depth: int, section: Value) -> Value:
     """
     bits = section_bits(depth)
     return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)
+
+
+def stream_nodes(topology: Topology) -> IntArray:
+    """Return the nodes with streams, ascending: all but those that only relay."""
+    return np.setdiff1d(np.arange(topology.nodes), topology.relays)
 
 
 def tree_levels(nodes: int) -> int:
@@ -288,9 +330,8 @@ def _relative_slowdown(program: Program, beat: int, runs: Sequence[int]) -> floa
     factor of all modes. The packet of a node to itself is not counted, because it can pass through
     the stream at another time.
     """
-    found, beats = 0.0, -(-program.flits // beat)
+    found = 0.0
     for mode, least in enumerate(runs):
         form, run = program.form_of(mode), program.cycles(mode=mode)
-        packets = max(2, *packet_counts(program, form)) - 1
-        found = max(found, max(run, beats * packets) / least)
+        found = max(found, max(run, *port_cycles(program, form, beat, own=False)) / least)
     return found

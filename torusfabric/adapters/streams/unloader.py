@@ -66,6 +66,9 @@ class Unloader(Engine):
     own_last, own_numbers : In
         For each form, the number of the last packet that the node receives, and the origins of its
         packets; only if some nodes do not receive a packet from every origin.
+    lengths : In
+        For each form, the number of the last flit of each packet; only if lengths are planned for
+        each packet.
     clear : In(1)
         Reset of the node.
     run_begins, run_ends : In(1)
@@ -103,6 +106,9 @@ class Unloader(Engine):
                 "position": In(shape.position_bits),
                 "own_last": In(forms * shape.packet_bits * lacks),
                 "own_numbers": In(forms * shape.stream_id_bits * lacks << shape.packet_bits),
+                "lengths": In(
+                    forms * shape.planned_length_bits * shape.has_lengths << shape.packet_bits
+                ),
                 "clear": In(1),
                 "run_begins": In(1),
                 "run_ends": In(1),
@@ -162,13 +168,13 @@ class Unloader(Engine):
         following = self._sections.next_section(
             self._current_section, (there & finishes) | self._skips
         )
-        packet, last_follows = self._count_packets(m, goes_on, ends_packet, following)
+        packet, next_packet, last_follows = self._count_packets(m, goes_on, ends_packet, following)
         with m.If(goes_on | ~there):
-            ends = counter.following == self._last_flit(following)[shape.flit_bits :]
+            ends = counter.following == self._last_flit(following, next_packet)[shape.flit_bits :]
             m.d.sync += [ends_packet.eq(ends), finishes.eq(ends & last_follows)]
         add_clear(m, clear, ends_packet, finishes, *counter.registers)
         origin = self._packet_origin(packet)
-        tags = Cat(finishes, ends_packet, origin, self._valid_flits(ends_packet))
+        tags = Cat(finishes, ends_packet, origin, self._valid_flits(packet, ends_packet))
         sought = self._add_stage(m, advance, there, tags, "sought")
         row = self._request_word(m, advance, counter, packet)
         known = 3 + len(origin)
@@ -261,41 +267,47 @@ class Unloader(Engine):
         m.d.comb += shows.eq(unmerged_register(m, stays, name=f"shows_{name}_here"))
         return ~shows | tready
 
-    def _last_flit(self, section: Value) -> Value:
-        """Return the number, from 0, of the last flit of each packet of a run, as a signal.
+    def _last_flit(self, section: Value, packet: Value) -> Value:
+        """Return the number, from 0, of the last flit of a packet of a run, as a signal.
 
-        The run is the most recent one in memory section number `section`.
+        The run is the most recent one in memory section number `section`, and `packet` the number
+        of the packet.
         """
+        if self.shape.has_lengths:
+            lengths, form = self.input_value("lengths"), self._form_of(section)
+            return self.shape.planned_length(lengths, packet, form)[: self.shape.last_flit_bits]
         if not self.shape.any_length:
             return Const(self.shape.most_flits - 1, self.shape.last_flit_bits)
         return self.input_value("run_last").word_select(section, self.shape.length_bits)
 
-    def _valid_flits(self, ends_packet: Value) -> Value:
+    def _valid_flits(self, packet: Value, ends_packet: Value) -> Value:
         """Return a bit for each flit of the current word but the first: high if the flit is valid.
 
-        A flit is valid if it is in the packet. The last word of a packet, for which `ends_packet`
-        is high, may have fewer valid flits than other words. The first flit of a word is always
-        valid.
+        A flit is valid if it is in the packet, number `packet` of its run. The last word of a
+        packet, for which `ends_packet` is high, may have fewer valid flits than other words. The
+        first flit of a word is always valid.
         """
         bits = self.shape.flit_bits
         if not bits:
             return Const(0, 0)
-        last = self._last_flit(self._current_section)[:bits] | (~ends_packet).replicate(bits)
+        last = self._last_flit(self._current_section, packet)[:bits]
+        last |= (~ends_packet).replicate(bits)
         return Cat(last >= k for k in range(1, self.shape.beat))
 
     def _count_packets(
         self, m: Module, goes_on: Value, ends_packet: Value, following: Value
-    ) -> tuple[Value, Value]:
-        """Add the counter of packets; return the number of the current packet, and a flag.
+    ) -> tuple[Value, Value, Value]:
+        """Add the counter of packets; return the packets of two words, and a flag.
 
-        The flag is high if the next word (not the current one) is in the last packet of its run.
+        The packets, given by their numbers, are those of the current word and of the next one. The
+        flag is high if the next word (not the current one) is in the last packet of its run.
         Why: the flag passes a register before it advances the counters of runs. `goes_on` is high
         if the pipeline moves, `ends_packet` if the current word ends a packet, and `following` is
         the number of the memory section with the next word.
         """
         shape, there = self.shape, self._there
         if not shape.packet_bits:
-            return Const(0, 1), Const(1)
+            return Const(0, 1), Const(0, 1), Const(1)
         packet = make_register(shape.packet_bits, name="packet")
         last, last_follows = make_register(name="last_packet"), Signal(name="last_follows")
         # `single` decides for the first word of a run, `before` for the first word of a later
@@ -316,10 +328,11 @@ class Unloader(Engine):
         with m.If(goes_on | ~there):
             m.d.sync += last.eq(last_follows)
         # Only the late signal `goes_on` is a write enable; all others are in the data path.
+        packet_follows = (packet + ends) & ~(ends & last).replicate(len(packet))
         with m.If(goes_on):
-            m.d.sync += packet.eq((packet + ends) & ~(ends & last).replicate(len(packet)))
+            m.d.sync += packet.eq(packet_follows)
         add_clear(m, self.input_value("clear"), packet, last)
-        return packet, last_follows
+        return packet, packet_follows[: len(packet)], last_follows
 
     def _packet_origin(self, packet: Value) -> Value:
         """Return a signal with a packet's origin; `packet` is its number in the run, from 0."""

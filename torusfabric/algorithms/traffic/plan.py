@@ -277,7 +277,7 @@ class _TrafficPlanner:
     def _moving_blocks(self, blocks: Blocks) -> _Moves:
         """Return the blocks that leave their source."""
         ids = np.arange(blocks.n_blocks)
-        origin, (node, block) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
+        origin, (node, block) = blocks.origin_nodes(ids), blocks.required_copies(ids)
         moved = origin[block] != node
         node, block = node[moved], block[moved]
         order = np.lexsort((node, block))
@@ -325,7 +325,7 @@ class _TrafficPlanner:
         sums = np.arange(blocks.blocks_per_origin)
         counts = np.bincount(blocks.group_of_block(sums), minlength=len(self.groups.members))
         found = allreduce_routes(self.topology, self.collective)
-        near = [{self._nearest_route(group): 1.0} for group in self.groups.members]
+        near = [{self._nearest_route(group): 1.0} for group in self.groups.node_lists]
         arcs, best = WeightedArcs(self.topology), None
         for choice in (found, near):
             rounded = round_routes(len(arcs.tail), counts, choice, self.seed)

@@ -78,6 +78,9 @@ class FaultyRun(NamedTuple):
 #: A function that spoils the packets of a node in place.
 Change = Callable[[list[Packet], random.Random], None]
 
+#: A function that tells from the packets of a node if they can have a fault.
+Condition = Callable[[Sequence[Packet]], bool]
+
 #: The error of each word of a command if its value is invalid.
 COMMAND_ERRORS = {"mode": MODE, "length": LENGTH, "root": ROOT, "operation": OPERATION}
 
@@ -109,18 +112,19 @@ def spoil_run(
     if chosen >= len(packets):
         name = commands[chosen - len(packets)]
         return FaultyRun(COMMAND_ERRORS[name], [[] for _ in sent], {name: choices.commands[name]})
-    error, change = packets[chosen]
+    error, possible, change = packets[chosen]
     changed = [list(of_node) for of_node in sent]
-    change(generator.choice([of_node for of_node in changed if of_node]), generator)
+    change(generator.choice([of_node for of_node in changed if possible(of_node)]), generator)
     return FaultyRun(error, changed, {})
 
 
 def possible_packet_faults(
     choices: FaultChoices, sent: Sequence[Sequence[Packet]]
-) -> list[tuple[int, Change]]:
-    """Return the faults that packets can have: pairs (error, function that causes it).
+) -> list[tuple[int, Condition, Change]]:
+    """Return the faults that packets can have: (error, nodes that can have it, function).
 
-    The function changes the packets of one node in place.
+    The function changes the packets of one node in place, so that they have the fault. The nodes
+    are given by a condition for their packets.
 
     `choices` has the limits of the run, and `sent` the packets of each node without a fault.
     """
@@ -132,23 +136,37 @@ def possible_packet_faults(
         where = generator.randrange(len(packets))
         packets[where] = packets[where]._replace(number=choices.destinations)
 
-    found: list[tuple[int, Change]] = [(PACKETS, make_too_long)]
+    def send_unplanned(packets: list[Packet], generator: random.Random) -> None:
+        unplanned = {*range(choices.destinations)} - {packet.number for packet in packets}
+        where = generator.randrange(len(packets))
+        packets[where] = packets[where]._replace(number=generator.choice(sorted(unplanned)))
+
+    found: list[tuple[int, Condition, Change]] = [(PACKETS, has_packets, make_too_long)]
     if sum(map(len, sent)) > 1 or not choices.any_length:
-        found.append((PACKETS, make_unequal))
+        found.append((PACKETS, has_packets, make_unequal))
     if choices.destinations:
-        found.append((DESTINATION, repeat_destination))
+        found += [
+            (DESTINATION, lambda packets: len(packets) > 1, repeat_destination),
+            (PACKETS, lambda packets: 0 < len(packets) < choices.destinations, send_unplanned),
+        ]
         if choices.destinations < 1 << choices.destination_bits:
-            found.append((DESTINATION, send_to_nobody))
-    return found
+            found.append((DESTINATION, has_packets, send_to_nobody))
+    return [fault for fault in found if any(map(fault[1], sent))]
+
+
+def has_packets(packets: Sequence[Packet]) -> bool:
+    """Return True if a node sends packets, which are given."""
+    return bool(packets)
 
 
 def make_unequal(packets: list[Packet], generator: random.Random) -> None:
-    """Make one packet a word shorter than all others, or longer if packets have one word.
+    """Make one packet a word shorter than it must be, or longer if it has one word.
 
     `packets` are those of one node, which are changed in place. `generator` chooses the packet.
     """
-    length = len(packets[0].words)
-    resize_packet(packets, generator, length - 1 if length > 1 else 2)
+    where = generator.randrange(len(packets))
+    number, words = packets[where]
+    packets[where] = Packet(number, words[:-1] if len(words) > 1 else words * 2)
 
 
 def repeat_destination(packets: list[Packet], generator: random.Random) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_runs", "add_word_position", "address_expression", "choose_by_form", "section_fact",
            "field_expression", "full_flit_keeps", "assume_stable_facts", "row_expression",
-           "section_of", "has_packets"]  # fmt: skip
+           "section_of", "has_packets", "last_packet", "planned_length"]  # fmt: skip
 
 
 def add_runs(model: HarnessBuilder, sections: Sections, *, begins_if: str) -> None:
@@ -111,6 +111,29 @@ def has_packets(shape: EngineShape, port: str, form: str, root: str) -> str:
         return f"{port}[{form}]"
     own = vector_field("position", form, shape.facts.position_bits)
     return f"({port}[{form}] && (!{select_by_value(at_root, form)} || {root} == {own}))"
+
+
+def last_packet(shape: EngineShape) -> str:
+    """Return a Verilog expression: the number, from 0, of the last packet of the present message.
+
+    It is constant for each form if all nodes have equally many packets. `shape` has the parameters
+    of the module.
+    """
+    if shape.packet_bits and shape.has_packet_counts:
+        return vector_field("own_last", "mode", shape.packet_bits)
+    return select_by_value([count - 1 for count in shape.packet_counts], "mode")
+
+
+def planned_length(shape: EngineShape, packet: str) -> str:
+    """Return a Verilog expression: the number of the last flit of a packet whose length is planned.
+
+    It is -1 if the node has no such packet. `packet` is an expression for the number of the packet,
+    and `shape` has the parameters of the module.
+    """
+    size, at = 1 << shape.packet_bits, "mode"
+    if shape.packet_bits:
+        at = f"mode * {size} + ({packet}) % {size}"
+    return vector_field("lengths", at, shape.planned_length_bits)
 
 
 def choose_by_form(texts: Sequence[str], form: str) -> str:

@@ -20,6 +20,8 @@ from .engines import (
     field_expression,
     full_flit_keeps,
     has_packets,
+    last_packet,
+    planned_length,
     row_expression,
     section_fact,
     section_of,
@@ -47,6 +49,7 @@ def loader_harness(design: Design, shape: EngineShape) -> Harness:
         Parameters of the loaders.
     """
     constants = ["sends", "position"] + ["row"] * (not shape.rom_address_bits)
+    constants += ["own_last", "lengths"] * shape.has_lengths
     model = HarnessBuilder(design, "loader", constants=constants)
     add_runs(model, shape.facts.sections, begins_if="loaded")
     _add_message(model, shape)
@@ -111,10 +114,7 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     packet are not counted. `model` is the proof harness, and `shape` has the parameters of all
     loaders.
     """
-    most, counts = (
-        shape.word_shape.most,
-        select_by_value([count - 1 for count in shape.packet_counts], "mode"),
-    )
+    most, counts = shape.word_shape.most, last_packet(shape)
     model.add_wire("beyond", f"at == {most}")
     model.add_register(
         "at", "accepted ? (tlast ? 0 : beyond ? at : at + 1) : at", most.bit_length()
@@ -160,10 +160,14 @@ def _add_faults(model: HarnessBuilder, shape: EngineShape) -> None:
     model.add_register(
         "first_at", "ends_packet && its_packet == 0 ? last_flit_at : first_at", last_bits
     )
-    wrong = f"last_flit_at != {shape.most_flits - 1}"
+    planned = planned_length(shape, "tdest") if shape.has_lengths else str(shape.most_flits - 1)
+    wrong = f"last_flit_at != {planned}"
     if shape.any_length:
-        too_long = f"last_flit_at >= {shape.most_flits}"
-        wrong = f"({too_long} || (its_packet != 0 && last_flit_at != first_at))"
+        wrong = (
+            f"last_flit_at >= {shape.most_flits} || (its_packet != 0 && last_flit_at != first_at)"
+        )
+        missing = f" || {planned} >> {shape.planned_length_bits - 1}" * shape.has_lengths
+        wrong = f"({wrong}{missing})"
     model.add_wire(
         "bad_length",
         f"bad_length_so_far || (accepted && ((!tlast && at == {most - 1}) || {torn})) || "

@@ -148,4 +148,7 @@ def _expected_fields(
         "address": np.where(own, -1, address),
         "own": own.astype(int),
     }
-    return wanted, here[:, None, None] & (address >= 0)
+    has = here[:, None, None] & (address >= 0)
+    if packets.lengths is not None:
+        has &= first < packets.lengths[..., None]
+    return wanted, has

@@ -31,6 +31,8 @@ from .engines import (
     field_expression,
     full_flit_keeps,
     has_packets,
+    last_packet,
+    planned_length,
     row_expression,
     section_fact,
     section_of,
@@ -59,6 +61,7 @@ def unloader_harness(design: Design, shape: EngineShape) -> Harness:
     """
     constants = ["receives", "position"] + ["row"] * (not shape.rom_address_bits)
     constants += ["own_last", "own_numbers"] * shape.has_unequal_packets
+    constants += ["lengths"] * shape.has_lengths
     model = HarnessBuilder(design, "unloader", constants=constants)
     add_runs(model, shape.facts.sections, begins_if="free")
     _add_facts(model, shape)
@@ -122,7 +125,9 @@ def _add_facts(model: HarnessBuilder, shape: EngineShape) -> None:
     for name, bits in (("mode", facts.form_bits), ("root", facts.root_bits)):
         model.add_wire(name, section_fact(model, f"unload_{name}", section, bits), max(bits, 1))
     last = str(shape.most_flits - 1)
-    if shape.length_bits:
+    if shape.has_lengths:
+        last = planned_length(shape, "its_packet")
+    elif shape.length_bits:
         last = vector_field("run_last", section, shape.length_bits)
     model.add_wire("last_flit", last, shape.last_flit_bits)
     model.add_wire("last_index", f"last_flit >> {shape.flit_bits}", shape.word_shape.index_bits)
@@ -147,9 +152,7 @@ def _add_position(model: HarnessBuilder, shape: EngineShape) -> None:
     """
     sections, bits = shape.facts.sections, shape.facts.sections.message_number_bits
     model.add_wire("last_word", "at == last_index")
-    numbers = select_by_value([count - 1 for count in shape.packet_counts], "mode")
-    if shape.has_unequal_packets:
-        numbers = vector_field("own_last", "mode", shape.packet_bits)
+    numbers = last_packet(shape)
     model.add_wire("ends_run", f"last_word && its_packet == {numbers}")
     model.add_register("at", "step ? (last_word ? 0 : at + 1) : at", shape.word_shape.index_bits)
     model.add_register(

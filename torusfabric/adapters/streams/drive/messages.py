@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....collective import MemoryLayout
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
 from ....simulation.engines.base import Job
 from ....simulation.jobs import is_barrier, random_job_messages
+from ....topology import IntArray
 from ..bench.packets import FaultChoices, Packet, spoil_run
 from ..ports import needs_commands
 from ..sections import stream_id_bits
@@ -61,14 +63,15 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
         # In a barrier each node sends one word, and receives it back when all nodes have sent
         # theirs.
         drawn = generator.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
-        packets = [[Packet(0, (word,))] for word in drawn]
+        relays = fabric.program.topology.relays
+        packets = [[Packet(0, (word,))] * (k not in relays) for k, word in enumerate(drawn)]
         return RunPackets(packets, packets)
     words = random_job_messages(fabric, job, seed=seed)
     part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
     delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
-    collective, groups = layout.blocks.collective, layout.blocks.groups
-    destinations = layout.blocks.messages_per_origin
+    collective, destinations = layout.blocks.collective, layout.blocks.messages_per_origin
+    sends = _sent_flits(layout, words.shape[1] // destinations, loaded=fabric.tables is not None)
     if collective.from_each:
         origins = range(layout.blocks.messages_per_receiver)
     else:
@@ -77,26 +80,41 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
     sent: list[list[Packet]] = []
     received: list[list[Packet]] = []
     for node in range(fabric.nodes):
-        sends = groups.group_of_node[node] >= 0
-        sends &= not collective.single_origin or groups.position_of_node[node] == collective.root
-        order = generator.permutation(range(destinations) if sends else range(0)).tolist()
-        sent.append([_make_packet(k, words[node], destinations) for k in order])
-        expected = receives[node].reshape(len(origins), -1).all(axis=1)
+        parts, flits = words[node].reshape(destinations, -1), sends[node].tolist()
+        order = generator.permutation(destinations).tolist()
+        sent.append([Packet(k, tuple(parts[k, : flits[k]].tolist())) for k in order if flits[k]])
+        parts, there = (each[node].reshape(len(origins), -1) for each in (delivered, receives))
         received.append([
-            _make_packet(k, delivered[node], len(origins), origin)
-            for k, origin in enumerate(origins) if expected[k]
+            Packet(origin, tuple(part[mask].tolist()))
+            for origin, part, mask in zip(origins, parts, there, strict=True) if mask.any()
         ])  # fmt: skip
     return RunPackets(sent, received)
 
 
-def _make_packet(index: int, words: np.ndarray, parts: int, number: int | None = None) -> Packet:
-    """Return one of `parts` equal parts of the words of a node as a packet: part `index`.
+def _sent_flits(layout: MemoryLayout, length: int, *, loaded: bool) -> IntArray:
+    """Return the flits of each packet of each node, shape (nodes, packets); 0 for no packet.
 
-    `words` are all words that the node sends, or receives. The packet has the destination or origin
-    `number`, by default `index`.
+    Parameters
+    ----------
+    layout : MemoryLayout
+        The messages of the nodes.
+    length : int
+        Flits of a message, if all have the same length.
+    loaded : bool
+        True for a fabric with loaded tables. There a node sends a packet for each number of a
+        pattern; elsewhere, only for the messages that it has.
     """
-    chosen = words.reshape(parts, -1)[index].tolist()
-    return Packet(index if number is None else number, tuple(chosen))
+    blocks, groups = layout.blocks, layout.blocks.groups
+    lengths = blocks.sent_lengths
+    flits: IntArray = length * (blocks.has_message | loaded)
+    if lengths is not None:
+        flits = lengths[groups.position_of_node] * blocks.has_message
+    sends = groups.group_of_node >= 0
+    sends[[*groups.topology.relays]] = False
+    if blocks.collective.single_origin:
+        sends &= groups.position_of_node == blocks.collective.root
+    found: IntArray = np.where(sends[:, None], flits, 0)
+    return found
 
 
 class PlannedRun(NamedTuple):
