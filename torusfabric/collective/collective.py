@@ -26,6 +26,7 @@ from ..topology import (
     IntArray,
     Topology,
     check_supports_any_root,
+    node_ranges,
 )
 from .blocks import Blocks
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
@@ -111,7 +112,10 @@ class Collective:
         )
         object.__setattr__(self, "members", groups)
         if groups and (self.axes is not None or self.without):
-            raise InputError("Groups of listed nodes have no axes and leave out no nodes")
+            raise InputError(
+                "Groups of listed nodes have no axes and leave out no nodes; name a broken node "
+                "for all modes of a fabric, such as by --broken-node"
+            )
         offsets = entries_of(self.offsets)
         each_text = tuple(require_type("Offsets", text, str, "a list of texts") for text in offsets)
         object.__setattr__(self, "offsets", each_text)
@@ -216,7 +220,8 @@ class Collective:
         """The name as a user writes it: ``exchange[+0]``, ``allreduce@0+2``, ``gather@{0-3}``."""
         offsets = f"[{','.join(self.offsets)}]" if self.offsets else ""
         axes = "" if self.axes is None else f"@{'+'.join(map(str, self.axes))}"
-        listed = "@" * bool(self.members) + "".join(f"{{{_node_list(m)}}}" for m in self.members)
+        groups = (f"{{{','.join(node_ranges(nodes))}}}" for nodes in self.members)
+        listed = "@" * bool(self.members) + "".join(groups)
         return self.kind + offsets + axes + listed
 
     @property
@@ -260,17 +265,18 @@ class Collective:
         """
         groups = self.groups(topology)
         if self.traffic is not None:
-            return self._pattern_targets(groups.group_size)
+            return self._pattern_targets(groups)
         group = groups.group_topology
         offsets = self.in_one_group.offsets or group.port_names
         columns = [nodes_at_offset(offset, group) for offset in offsets]
         targets = np.stack(columns, axis=1) if columns else np.empty((group.nodes, 0), int)
         return _targets_in_groups(groups, targets) if self.members else targets
 
-    def _pattern_targets(self, nodes: int) -> IntArray:
+    def _pattern_targets(self, groups: Groups) -> IntArray:
         """Return a destination of each message of a pattern, shape (nodes, numbers)."""
         assert self.traffic is not None
-        self.traffic.check_nodes(nodes)
+        self.traffic.check_nodes(groups.group_size, () if self.members else groups.topology.relays)
+        nodes = groups.group_size
         source, number, destination = self.traffic.delivery_table.T
         targets = np.full((nodes, int(number.max()) + 1), NO_NODE)
         targets[source, number] = destination
@@ -279,6 +285,11 @@ class Collective:
     def groups(self, topology: Topology) -> Groups:
         """Return the groups of nodes of a topology, in each of which the collective runs."""
         require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
+        if topology.relays and not self.members and self.traffic is None:
+            raise InputError(
+                f"{self.name} must list the nodes that are no relays of {topology}; take "
+                f"tf.parse_collective({self.name!r}, topology=..)"
+            )
         return Groups(topology, self.axes, self.without, self.members)
 
     def check_supports_any_root(self, topology: Topology) -> None:
@@ -336,18 +347,6 @@ def _offset_in_group(offset: str, axes: tuple[int, ...]) -> str:
     if int(axis) not in axes:
         raise InputError(f"Offset must go along the axes {list(axes)} of the groups, not {offset}")
     return f"{sign}{axes.index(int(axis))}"
-
-
-def _node_list(nodes: tuple[int, ...]) -> str:
-    """Return node numbers as text; three or more consecutive ones become a range, ``0-2``."""
-    runs: list[list[int]] = []
-    for node in nodes:
-        if runs and node == runs[-1][-1] + 1:
-            runs[-1].append(node)
-        else:
-            runs.append([node])
-    texts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs]
-    return ",".join(texts)
 
 
 def _targets_in_groups(groups: Groups, targets: IntArray) -> IntArray:

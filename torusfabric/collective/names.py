@@ -111,6 +111,11 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     messages: Any = traffic
     if isinstance(traffic, str | os.PathLike):
         messages = Traffic.read(traffic, topology)
+    # On a network with relays, a collective runs among all other nodes.
+    others = topology is not None and topology.relays and not members and kind != "pattern"
+    if topology is not None and others:
+        relays = {*topology.relays}
+        members = (tuple(node for node in range(topology.nodes) if node not in relays),)
     collective = Collective(
         kind,
         axes=_parse_axes(axes, topology),
@@ -122,13 +127,15 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
     if topology is not None:
         check_members(topology, members)
         if collective.traffic is not None:
-            collective.traffic.check_nodes(topology.nodes)
+            collective.traffic.check_nodes(topology.nodes, topology.relays)
         _ = collective.blocks(topology, 1).message_lengths  # refuses counts of another shape
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
         collective.targets(topology)  # refuses an offset that a group does not have
     if collective.rooted:
+        if topology is not None and others:
+            root = _root_beside_relays(root, collective, topology)
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
         raise InputError(f"{kind} has no root; leave the root {message_text(root)} out")
@@ -244,6 +251,22 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
+
+
+def _root_beside_relays(root: object, collective: Collective, topology: Topology) -> Any:
+    """Return the position of the root of a collective among all nodes that are no relays.
+
+    A user gives the root by its number or its name in the whole network. Any other value is
+    returned unchanged.
+    """
+    node = topology.find_node(root)
+    if node in topology.relays:
+        raise InputError(
+            f"Root must be a node that sends and receives, not {message_text(root)}, a relay of "
+            f"{topology}"
+        )
+    (members,) = collective.members
+    return root if node is None else members.index(node)
 
 
 def _root_by_name(root: str, collective: Collective, topology: Topology) -> int:

@@ -264,11 +264,24 @@ class Traffic:
             found[message.source, number] = message.words
         return found
 
-    def check_nodes(self, nodes: int) -> None:
-        """Raise an `InputError` if a message names a node that a network of `nodes` nodes lacks."""
-        most = max(max(m.source, *m.destinations) for m in self.messages)
-        if most >= nodes:
-            raise InputError(f"Nodes of traffic must be from 0 to {nodes - 1}, not {most}")
+    def check_nodes(self, nodes: int, relays: Sequence[int] = ()) -> None:
+        """Raise an `InputError` if a message names a node that does not exist or only relays.
+
+        Parameters
+        ----------
+        nodes : int
+            Number of nodes of the network.
+        relays : sequence of int
+            The nodes that send and receive nothing of their own.
+        """
+        ends = np.unique(self.delivery_table[:, ::2])
+        if ends[-1] >= nodes:
+            raise InputError(f"Nodes of traffic must be from 0 to {nodes - 1}, not {ends[-1]}")
+        for node in ends[np.isin(ends, relays)].tolist():
+            raise InputError(
+                f"Traffic must leave out node {node}, a relay, which sends and receives nothing "
+                "of its own"
+            )
 
     def to_json(self) -> list[list[Any]]:
         """Return the messages as an entry of a schedule file, [source, destinations, words, tag].

@@ -130,6 +130,7 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
     sizes = program.blocks.groups.sizes[: program.blocks.numbered_groups]
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
+        "relays": list(topology.relays),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
         "steps": np.round(steps, 4).tolist(),
         "near": topology.neighbours.tolist(),

@@ -80,7 +80,8 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
         Options of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"`` for
         the quickest hardware), duplex, trees, packets and times, see `Options`. Faults and delays
         of links: broken_links (``"0:+0"``, a pair of a node and a port, or several of these),
-        broken_nodes, and link_latency (in cycles, see `Torus`). The objective of the choice:
+        broken_nodes, relays (nodes that only pass on) and link_latency (in cycles, see `Torus`).
+        The objective of the choice:
         ``objective="time"`` selects the algorithm with the least time in the papers' cost model.
         ``costs`` is a mapping with the constants of the model, see `time`; if it has no ``length``,
         the length is `flits`. Numbers may be given as text.

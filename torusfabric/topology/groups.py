@@ -314,7 +314,8 @@ def check_members(topology: Topology, listed: Sequence[Sequence[int]]) -> None:
     Raises
     ------
     InputError
-        If a node does not exist or is listed twice, or if a group has fewer than two nodes.
+        If a node does not exist, only relays or is listed twice, or if a group has fewer than two
+        nodes.
 
     Examples
     --------
@@ -326,6 +327,11 @@ def check_members(topology: Topology, listed: Sequence[Sequence[int]]) -> None:
     for node in (node for group in listed for node in group):
         if not 0 <= node <= last:
             raise InputError(f"Nodes of groups must be from 0 to {last} on {topology}, not {node}")
+        if node in topology.relays:
+            raise InputError(
+                f"Groups must leave out the relay {node} of {topology}, which sends and receives "
+                "nothing of its own"
+            )
         if node in seen:
             raise InputError(f"Node {node} is listed twice; a node is in one group at most")
         seen.add(node)

@@ -220,18 +220,21 @@ def _lengths_of_nodes(groups: Groups, lengths: IntArray | None) -> IntArray | No
     return np.where(position >= 0, lengths[position[:, 0]], 0)
 
 
-def barrier_packets(nodes: int, bank: int) -> Packets:
+def barrier_packets(nodes: int, senders: IntArray, bank: int) -> Packets:
     """Return the packets of a barrier, in which each node sends one word to itself.
 
     Parameters
     ----------
     nodes : int
         Nodes of the fabric.
+    senders : ndarray of int
+        The nodes with streams, which take part.
     bank : int
         Bank of the word: the send memory for the sent packet, `OWN_BLOCK` for the received packet.
     """
-    shape = nodes, 1, 1
-    return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
+    banks = np.full((nodes, 1, 1), NO_BLOCK)
+    banks[senders] = bank
+    return Packets(bank=banks, base=0 * banks, words=1)
 
 
 def _first_words(

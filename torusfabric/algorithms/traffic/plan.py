@@ -34,6 +34,7 @@ from ...topology import IntArray, Topology
 from ..algorithm import Algorithm, Options, all_ports_reason
 from ..network.chunks import NEAR_FACTOR
 from ..network.plan import ANY_NETWORK
+from ..network.rates import plan_with_slow_links
 from ..network.slots import schedule_paths
 from ..network.spread import route_messages, schedule_hops, spread_messages, subtree_heights
 
@@ -85,6 +86,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
+    if topology.spacing_multiple > 1:
+        return plan_with_slow_links(plan, topology, collective, options)
     best: tuple[Fraction, int, tuple[Transfers, ...]] | None = None
     least = least_time(topology, collective)
     for chunks in (options.chunks,) if options.chunks else _chunk_counts(topology, collective):
@@ -439,5 +442,6 @@ ANY_TRAFFIC = Algorithm(
     plan=plan,
     variants=_option_variants,
     any_network=True,
+    slow_links=True,
     irregular=True,
 )

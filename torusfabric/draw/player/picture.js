@@ -111,7 +111,9 @@ function paintNodes(hovered) {
     const [x, y] = at(nodes[node]), [colour, bright] = fill(node), marked = node === hovered;
     const kept = !followed || hasFollowed(node);
     pen.globalAlpha = kept ? 1 : 0.45;
-    pen.beginPath(); pen.arc(x, y, radius, 0, 7);
+    pen.beginPath();
+    if (data.relays.includes(node)) pen.rect(x - 0.88 * radius, y - 0.88 * radius, 1.76 * radius, 1.76 * radius);
+    else pen.arc(x, y, radius, 0, 7);
     pen.fillStyle = colour; pen.fill();
     pen.lineWidth = marked || followed && kept ? 3 : 1.2;
     pen.strokeStyle = marked || followed && kept ? themed("--trail") : themed("--rim");

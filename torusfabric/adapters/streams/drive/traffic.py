@@ -18,6 +18,7 @@ from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
 from ..bench.packets import Packet
 from ..ports import COMMAND_WORDS, LOAD_MODE, STATUS_WORDS, needs_commands
+from ..sections import stream_nodes
 from .amaranth import StreamBench
 from .beats import STATUS_SINK, Beat, Sink, Source, StreamLog
 from .compiled import run_compiled_traffic
@@ -148,7 +149,7 @@ def make_traffic(
     """
     exchanges = [run.exchange for run in runs]
     sources, sinks = [], []
-    for node in range(fabric.nodes):
+    for node in stream_nodes(fabric.program.topology).tolist():
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
         sources.append(
