@@ -115,9 +115,9 @@ def _add_run_options(group: _ActionsContainer) -> None:
             reset. Default: 1.
         --through-port: Move all words through the host port. Default: 1,000 words of a run each
             way, while the others are put into the memories of nodes and taken from there.
-        --jobs N: Number of random runs (length, root, operator) after the usual ones, where
-            --max-flits or several operators leave a choice, and always with --top stream. Default:
-            20.
+        --jobs N: Number of random runs (words, length, root, operator) after the usual ones.
+            Default: 20 where --max-flits or several operators leave a choice, and with --top
+            stream; otherwise 0.
         --engine: Engine that runs the simulation. Default: auto, by the size of the work.
         """,
         data_seed=(parse_non_negative_int, 1),
