@@ -47,6 +47,8 @@ SCHEDULE_FACTS = (
     "bound_where",
     "cut",
     "renumbered",
+    "rates",
+    "relays",
     "limit",
     "limit_flits",
     "why",

@@ -273,16 +273,18 @@ class NetlistBuilder:
         self._wired[self._declare_port(name, node)] = parts
 
     def turn_ports_into_nets(
-        self, renamed: Mapping[str, str] = MappingProxyType({})
+        self, renamed: Mapping[str, str] = MappingProxyType({}), *, nodes: bool = False
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Turn the ports of the netlist into inner nets, so that hardware can be put around them.
 
-        Ports that belong to a node, and ports in `outermost`, remain ports.
+        Ports in `outermost` remain ports.
 
         Parameters
         ----------
         renamed : dict of str to str
             The new name of each net that is renamed. This frees the old name for a new port.
+        nodes : bool
+            True to turn ports that belong to a node into nets, too; by default they remain ports.
 
         Returns
         -------
@@ -290,7 +292,7 @@ class NetlistBuilder:
             The old name and the width of each port that became a net. The caller must add
             instances that drive the former inputs.
         """
-        stay = {*self._node_ports, *self.outermost}
+        stay = {*self.outermost} if nodes else {*self._node_ports, *self.outermost}
         inputs, outputs = (
             {name: bits for name, bits in ports.items() if name not in stay}
             for ports in (self.inputs, self.outputs)
@@ -481,6 +483,10 @@ class NetlistBuilder:
         port = name.format(node) if "{}" in name else f"{name}_{node}"
         self._node_ports[port] = NodePort(name.replace("_{}", ""), node)
         return port
+
+    def shared_name(self, port: str) -> str:
+        """Return the name of a port without the number of its node, if it belongs to one."""
+        return self._node_ports[port].name if port in self._node_ports else port
 
     def _mark_driven(self, net: str, width: int) -> None:
         if net in self._driven:

@@ -34,6 +34,7 @@ from ...topology import IntArray, Topology
 from ..algorithm import Algorithm, Options, all_ports_reason
 from ..network.chunks import NEAR_FACTOR
 from ..network.plan import ANY_NETWORK
+from ..network.rates import plan_with_slow_links
 from ..network.slots import schedule_paths
 from ..network.spread import route_messages, schedule_hops, spread_messages, subtree_heights
 
@@ -85,6 +86,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
+    if topology.spacing_multiple > 1:
+        return plan_with_slow_links(plan, topology, collective, options)
     best: tuple[Fraction, int, tuple[Transfers, ...]] | None = None
     least = least_time(topology, collective)
     for chunks in (options.chunks,) if options.chunks else _chunk_counts(topology, collective):
@@ -240,7 +243,7 @@ class _TrafficPlanner:
         Then the order of the steps and the direction of the hops are reversed.
         """
         ids, backwards = np.arange(blocks.n_blocks), network is not self.topology
-        origin, (target, block) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
+        origin, (target, block) = blocks.origin_nodes(ids), blocks.required_copies(ids)
         start, end = (target, origin[block]) if backwards else (origin[block], target)
         moved, arcs = start != end, WeightedArcs(network)
         start, end, block = start[moved], end[moved], block[moved]
@@ -255,7 +258,7 @@ class _TrafficPlanner:
         nodes, block = blocks.required_copies(ids)
         receivers = np.split(nodes[order := np.argsort(block, kind="stable")],
                              np.searchsorted(block[order], ids[1:]))  # fmt: skip
-        origin = blocks.initial_copies(ids)[0]
+        origin = blocks.origin_nodes(ids)
         arcs = WeightedArcs(self.topology)
         hops, ends = _Hops([], [], [], []), (arcs.tail.tolist(), arcs.head.tolist())
         for number, tree in enumerate(self._spread_trees(arcs, origin, receivers, blocks.chunks)):
@@ -362,8 +365,8 @@ class _TrafficPlanner:
         sums = np.arange(blocks.blocks_per_origin)
         size, chunks = blocks.group_size, blocks.chunks
         if chunks % size == 0:
-            return blocks.chunk(sums) // (chunks // size)
-        away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.members]
+            return blocks.chunk(sums) * blocks.contribution_counts // chunks
+        away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.node_lists]
         middle = np.array([(d.max(axis=0) + d.max(axis=1)).argmin() for d in away])
         return middle[blocks.group_of_block(sums)]
 
@@ -439,5 +442,6 @@ ANY_TRAFFIC = Algorithm(
     plan=plan,
     variants=_option_variants,
     any_network=True,
+    slow_links=True,
     irregular=True,
 )

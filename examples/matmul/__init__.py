@@ -1,0 +1,1 @@
+"""Matrix multiplication on a torus of processing elements."""

@@ -1,0 +1,111 @@
+"""The example that multiplies matrices on a torus of elements."""
+
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+from matmul import run
+from matmul.element import MultiplierElement
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "matrix-product.md"
+
+
+def report(capsys, *words):
+    """Return the report of the command."""
+    assert run.main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--torus", "2x2", "--block", "4", "--multipliers", "1"),
+        ("--torus", "3x3", "--block", "8", "--multipliers", "2"),
+        ("--torus", "2x2", "--block", "8", "--multipliers", "4", "--panel", "4"),
+        pytest.param(("--torus", "8x8"), marks=pytest.mark.long),
+        pytest.param(("--torus", "4x4", "--block", "32", "--multipliers", "8"),
+                     marks=pytest.mark.long),
+    ],
+)  # fmt: skip
+def test_products_and_cycles(capsys, words):
+    """The product is right, and takes the forecast cycles."""
+    found = report(capsys, *words)
+    assert found["cycles"] == found["forecast"]
+
+
+def test_the_page_shows_the_output(capsys):
+    """The command of the page prints what the page shows; nine tenths of the cycles multiply."""
+    assert run.main(["--torus", "4x4"]) == 0
+    printed = capsys.readouterr().out
+    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+    assert float(re.search(r"busy +([0-9.]+)", printed)[1]) >= 90
+
+
+def test_a_wrong_sum_is_found(capsys, monkeypatch):
+    """A product of one element that is off by one makes the command fail."""
+    right = run.run_job
+
+    def off_by_one(*given, **options):
+        job = right(*given, **options)
+        job.words[2, 5] += 1
+        return job
+
+    monkeypatch.setattr(run, "run_job", off_by_one)
+    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 1
+    assert "must be what numpy computes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["blocks", "buffers"])
+def test_faults_are_found(capsys, monkeypatch, name):
+    """Blocks at the wrong elements, and reads of the other buffer, are found."""
+    if name == "blocks":
+        monkeypatch.setattr(run, "blocks_of", _transposed)
+    else:
+        address = MultiplierElement.panel_address
+        monkeypatch.setattr(
+            MultiplierElement, "panel_address",
+            lambda self, buffer, *where: address(self, ~buffer, *where),
+        )  # fmt: skip
+    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 1
+    assert "numpy" in capsys.readouterr().err
+
+
+def _transposed(matrix, side):
+    block = len(matrix) // side
+    parts = matrix.reshape(side, block, side, block).swapaxes(1, 2).swapaxes(0, 1)
+    return np.ascontiguousarray(parts).reshape(side * side, block, block)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--torus", "4x5"), "two equal sides"),
+        (("--block", "12"), "power of two"),
+        (("--block", "8", "--multipliers", "8"), "twice --multipliers"),
+        (("--block", "16", "--panel", "32"), "at most --block"),
+        (("--torus", "9x9", "--block", "64"), "fewer than 512 rows"),
+        (("--torus", "2x2", "--block", "4", "--multipliers", "2"), "larger --block"),
+    ],
+)
+def test_sizes_that_do_not_fit(capsys, words, message):
+    """A bad size is refused in one line that says what to choose."""
+    assert run.main([*words]) == 1
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+
+
+def test_files(tmp_path, capsys):
+    """The design and the picture are written."""
+    words = ["--torus", "2x2", "--block", "4", "--multipliers", "1"]
+    files = [tmp_path / "design.v", tmp_path / "use.svg"]
+    report(capsys, *words, "--verilog", str(files[0]), "--picture", str(files[1]))
+    assert "module element (" in files[0].read_text()
+    assert "<svg" in files[1].read_text()
