@@ -1,13 +1,15 @@
 """The emitted cocotb bench: it passes by the manifest alone, and finds faults."""
 
-import importlib
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from fabrics import build_fabric
 from helpers import few, misrouted
@@ -298,3 +300,19 @@ def test_random_accesses(tmp_path, topology, width, seed, most):
     tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)
     passed, text = run_bench(tmp_path, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
     assert passed, text[-3000:]
+
+
+@pytest.mark.parametrize("name", ["min:fp32", "max:fp32", "min:bf16", "max:fp16", "add:saturating"])
+def test_bench_knows_built_in_operators(name):
+    """The bench has functions of its own for built-in operators that are associative."""
+    path = Path(tf.__file__).parent / "verilog" / "bench" / "files" / "collectives.py"
+    spec = importlib.util.spec_from_file_location("bench_collectives", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    operator = tf.Operator.parse(name)
+    width = (operator.widths or (16,))[0]
+    combine = module.combine_function({"width": width}, {"operators": [name]})
+    words = np.random.default_rng(1).integers(0, 1 << width, (200, 3), np.uint64)
+    words[::2] |= np.uint64(0x7F800000 if width == 32 else 0x7C00)  # infinities and NaNs
+    for row in words:
+        assert combine(row.tolist()) == int(operator.reduce(row[:, None], width)[0])
