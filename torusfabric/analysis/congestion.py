@@ -79,6 +79,7 @@ class WeightedArcs:
         self.head = topology.neighbours[self.tail, self.port].astype(np.int64)
         self._pair = self.tail * self.nodes + self.head
         self._cycles = topology.cycles_of_arc[self.tail, self.port]
+        self._slow = topology.spacing_multiple > 1
 
     def backwards(self) -> tuple[WeightedArcs, IntArray]:
         """Return the arcs of the network with all arcs reversed, and the number of each one here.
@@ -98,8 +99,10 @@ class WeightedArcs:
 
         The number is 1, or more for a slow arc. A step is the time until a block that went over the
         fastest link can be forwarded: the link latency and `MEMORY_CYCLES`. If a block has more
-        flits than these cycles, steps are longer.
+        flits than these cycles, steps are longer. On a network with slow links, a step is a cycle.
         """
+        if self._slow:
+            return (MEMORY_CYCLES + self._cycles).tolist()  # type: ignore[no-any-return]
         quickest = MEMORY_CYCLES + int(self._cycles.min())
         apart: list[int] = (-(-(MEMORY_CYCLES + self._cycles) // quickest)).tolist()
         return apart

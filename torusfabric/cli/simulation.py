@@ -46,6 +46,7 @@ SCHEDULE_FACTS = (
     "bound_where",
     "cut",
     "renumbered",
+    "rates",
     "relays",
     "limit",
     "limit_flits",

@@ -37,6 +37,7 @@ from ..topology import (
     equal_links_as_text,
     parse_topology,
     shared_network,
+    with_rates,
 )
 
 if TYPE_CHECKING:
@@ -428,7 +429,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     InputError
         If a name is unknown, or a number out of range.
     """
-    topology = parse_topology(spec.topology)
+    topology = _named_network(spec)
     if len(split_names(spec.collective)) > 1:
         raise InputError(
             f"COLLECTIVE must be one collective for this command, not {spec.collective}"
@@ -495,11 +496,18 @@ def _is_pattern(name: str | None) -> bool:
     return (name or "").strip().lower().startswith("pattern")
 
 
+def _named_network(spec: FabricSpec) -> Topology:
+    """Return the network that a mode names, with the rates of its links."""
+    if spec.rate is None:
+        return parse_topology(spec.topology)
+    return with_rates(spec.topology, spec.rate)
+
+
 def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
     """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
     traffic = spec.traffic if _is_pattern(name) else None
     # Only the names of nodes, in groups or in files of traffic, need the topology.
-    topology = parse_topology(spec.topology) if "{" in name or traffic else None
+    topology = _named_network(spec) if "{" in name or traffic else None
     return parse_collective(name, traffic=traffic, topology=topology)
 
 

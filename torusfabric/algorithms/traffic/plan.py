@@ -38,6 +38,7 @@ from ...schedule import Grouped, Rounds, Schedule, Transfers
 from ...topology import IntArray, Topology
 from ..algorithm import Algorithm, Options, all_ports_reason
 from ..network.plan import ANY_NETWORK
+from ..network.rates import plan_with_slow_links
 from ..network.slots import choose_steps, schedule_paths
 from .routes import round_routes, spread_routes
 
@@ -91,6 +92,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
+    if topology.spacing_multiple > 1:
+        return plan_with_slow_links(plan, topology, collective, options)
     chunks = options.chunks
     if chunks is not None:
         steps = _plan_steps(topology, collective, options.seed, chunks)
@@ -470,5 +473,6 @@ ANY_TRAFFIC = Algorithm(
     plan=plan,
     variants=_option_variants,
     any_network=True,
+    slow_links=True,
     irregular=True,
 )
