@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ..analysis import volume
 from ..collective import (
+    SATURATING,
     SIGNED,
     Collective,
     Operator,
@@ -542,7 +543,7 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     Raises
     ------
     InputError
-        If an operator is unknown, ``--signed`` is given for an operator other than min and max, or
+        If an operator is unknown, ``--signed`` is given for an operator without a signed one, or
         either option is given for a collective that does not reduce.
     """
     if not collective.reducing:
@@ -556,8 +557,10 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))
     if spec.signed:
         for operator in operators:
-            if not operator.signed and f"{operator.name}:signed" not in SIGNED:
-                raise InputError(f"--signed needs --op min or --op max, not {operator}")
+            if not operator.signed and f"{operator.name}:signed" not in (*SIGNED, *SATURATING):
+                raise InputError(
+                    f"--signed needs --op min, --op max or --op add:saturating, not {operator}"
+                )
         names = (operator.name.removesuffix(":signed") for operator in operators)
         operators = tuple(Operator.parse(f"{name}:signed") for name in names)
     return operators

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..adapters.bus import options as bus
 from ..adapters.streams import options as streams
-from ..collective import COLLECTIVES, OPERATORS, SIGNED
+from ..collective import COLLECTIVES, OPERATORS, SATURATING, SIGNED
 from ..contract.options import (
     Option,
     add_options,
@@ -106,9 +106,11 @@ MAX_FLITS = """
 WIDTH = "--width W: Bits of a flit, 1 to 1024. Default: 32.\n"
 OPERATORS_TEXT = f"""
 --op NAME: Operator by which a reduction combines words: {", ".join(OPERATORS)}, or
-    {" or ".join(SIGNED)} of two's complement. Of several, as in add,max,max:signed, each run
-    chooses one. Default: add.
---signed: Read words as two's complement, so that min and max mean min:signed and max:signed.
+    {" or ".join(SIGNED)} of two's complement; {" or ".join(SATURATING)}, a sum that stops
+    at the ends; or add, min or max of floating-point numbers, as in add:fp32, min:bf16 or
+    max:fp16. Of several, as in add,max,max:signed, each run chooses one. Default: add.
+--signed: Read words as two's complement, so that min and max mean min:signed and max:signed,
+    and add:saturating means add:saturating:signed.
 """
 
 #: Option for the number of schedules of a mode.
