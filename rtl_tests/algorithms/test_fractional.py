@@ -93,6 +93,11 @@ def test_rounded_routes_keep_their_shares():
     found = round_routes(3, np.array([5, 2]), routes, 0)
     assert [found[0].count(route) for route in routes[0]] == [3, 2]
     assert found[1] == [(2,), (2,)]
+    found = round_routes(3, np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0)
+    assert found[0].count((0, 1)) == 3
+    parts: list[dict[tuple[int, ...], float]] = [{(0,): 0.29, (1,): 0.71}, {(0,): 1.0}]
+    found = round_routes(2, np.array([100, 50]), parts, 0)
+    assert found[0].count((0,)) == 29  # 0.29 * 100 is less than 29 in floating point
 
 
 def test_too_busy_trees_are_changed():

@@ -221,7 +221,12 @@ def lower_bound(
         if collective.members and not collective.local:
             results.append(spread_rounds(max(map(len, collective.members)), ports))
         if forward and blocks is not None:
-            least = irregular_least_steps(topology, collective, chunks, ports)
+            if topology.spacing_multiple > 1:
+                longest = collective.longest_flits or chunks
+                moved = least_time(topology, collective, ports=ports)
+                least = ceil(moved * longest / -(-longest // chunks))
+            else:
+                least = irregular_least_steps(topology, collective, chunks, ports)
             results.append(-(-least // blocks))
         return max(results)
     if collective.local:

@@ -38,11 +38,11 @@ __all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
 
 #: The rounds of multiplicative weights before the first linear program, if all routes are paths and
 #: if some are trees; and the most linear programs.
-PATH_ROUNDS, TREE_ROUNDS, MOST_PROGRAMS = 32, 8, 16
+PATH_ROUNDS, TREE_ROUNDS, MOST_PROGRAMS = 32, 8, 40
 
-#: The routes with which the first linear program is solved at the latest, the most routes in all,
-#: and the load, relative to the bound, with which the search ends.
-FIRST_COLUMNS, MOST_COLUMNS, NEAR = 5_000, 12_000, 1.003
+#: The routes with which the first linear program is solved at the latest, the most pivots of the
+#: simplex method, and the load, relative to the bound, with which the search ends.
+FIRST_COLUMNS, MOST_PIVOTS, NEAR = 2_500, 80_000, 1.003
 
 #: The weight of the mean load in the objective, beside the load of the busiest arc. Why: of equally
 #: good routes, those with the fewest hops are better.
@@ -141,10 +141,12 @@ def find_fractional_routes(
     mean = np.zeros(len(weight))
     for number in range(MOST_PROGRAMS):
         share, most, lengths = search.solve_program()
+        columns = [*search.columns]
         mean = lengths if not number else FRESH_PART * lengths + (1 - FRESH_PART) * mean
-        enough = most <= NEAR * max(search.estimate, known) or len(search.columns) > MOST_COLUMNS
+        enough = most <= NEAR * max(search.estimate, known) or search.pivots > MOST_PIVOTS
         if enough or number == MOST_PROGRAMS - 1:
             break
+        search.drop_columns(share)
         before = len(search.columns)
         for part in KEPT_PARTS:
             kept = search.lengths / search.lengths.sum()
@@ -154,7 +156,7 @@ def find_fractional_routes(
         else:
             break
     routes: list[dict[tuple[int, ...], float]] = [{} for _ in demands]
-    for (demand, route), amount in zip(search.columns, share.tolist(), strict=False):
+    for (demand, route), amount in zip(columns, share.tolist(), strict=True):
         if amount > 0:
             routes[demand][route] = amount / demands[demand].amount
     return FractionalRoutes(routes, most, *search.find_bound(lengths))
@@ -176,7 +178,7 @@ class _ColumnSearch:
     def __init__(self, arcs: WeightedArcs, demands: Sequence[Demand]) -> None:
         self.arcs, self.demands = arcs, demands
         self.columns: dict[tuple[int, tuple[int, ...]], None] = {}
-        self.estimate = Fraction(0)
+        self.estimate, self.pivots = Fraction(0), 0
         self.lengths: IntArray = np.ones(len(arcs.tail), np.int64)
         self.amount = np.array([demand.amount for demand in demands])
         one = np.array([len(demand.receivers) == 1 for demand in demands])
@@ -249,6 +251,15 @@ class _ColumnSearch:
         assert best is not None
         return best[1]
 
+    def drop_columns(self, share: np.ndarray) -> None:
+        """Drop routes that carry nothing, given the amount on each; the newest ones stay."""
+        new = len(self.columns) - (len(self.demands) + len(self.arcs.tail))
+        self.columns = {
+            column: None
+            for number, (column, amount) in enumerate(zip(self.columns, share, strict=True))
+            if amount > 0 or number >= new
+        }
+
     def find_bound(self, weight: np.ndarray) -> tuple[Fraction, IntArray]:
         """Return the largest bound that is known, and the lengths of arcs from which it follows.
 
@@ -281,6 +292,7 @@ class _ColumnSearch:
             A_ub=loads.tocsr(), b_ub=np.zeros(arcs), A_eq=sums.tocsr(), b_eq=self.amount,
             method="highs-ds",
         )  # fmt: skip
+        self.pivots += found.nit
         lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / arcs
         return np.maximum(found.x[:-1], 0), float(found.x[-1]), lengths / lengths.sum()
 
