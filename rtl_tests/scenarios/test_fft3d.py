@@ -1,0 +1,163 @@
+"""The example that transforms a cube of points on a torus of elements."""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+from fft3d import element, model, run
+from fft3d.layout import Layout, place_points
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "fft.md"
+
+#: The smallest transform.
+SMALL = ("--points", "8", "--torus", "2x2x2")
+
+
+def report(capsys, *words):
+    """Return the report of the command."""
+    assert run.main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*SMALL, "--pieces", "1"),
+        (*SMALL, "--lanes", "4", "--seed", "2"),
+        ("--points", "16", "--torus", "4x4x4"),
+        pytest.param(("--points", "32", "--lanes", "4"), marks=pytest.mark.long),
+        pytest.param(("--points", "32", "--lanes", "8"), marks=pytest.mark.long),
+    ],
+)
+def test_transforms_and_cycles(capsys, words):
+    """All points are those of the model, and the transform takes the forecast cycles."""
+    found = report(capsys, *words)
+    assert found["points_wrong"] == 0
+    assert found["cycles"] == found["forecast"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("points", "torus", "goal"), [(32, "4x4x4", 1365), (64, "8x8x8", 2380)])
+def test_published_times(capsys, points, torus, goal):
+    """At 250 MHz, a transform takes less than the published time."""
+    found = report(capsys, "--points", str(points), "--torus", torus)
+    assert found["cycles"] == found["forecast"] <= goal
+    assert found["microseconds"] < found["published_microseconds"]
+
+
+@pytest.mark.long
+def test_the_page_shows_the_output(capsys):
+    """The command of the page prints what the page shows."""
+    assert run.main(["--points", "32", "--torus", "4x4x4"]) == 0
+    printed = capsys.readouterr().out
+    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+
+
+def test_elements_that_wait(capsys):
+    """If sending takes longer than runs, the forecast is a lower bound."""
+    found = report(capsys, "--points", "16", "--torus", "2x2x2", "--pieces", "2")
+    assert not found["forecast_exact"]
+    assert found["cycles"] > found["forecast"]
+
+
+def test_both_simulators_agree(capsys):
+    """Amaranth's simulator finds the same words and cycles."""
+    assert report(capsys, *SMALL) == report(capsys, *SMALL, "--engine", "amaranth")
+
+
+@pytest.mark.parametrize("points", [2, 4, 8, 64])
+def test_the_model_is_a_transform(points):
+    """The fixed-point transform is that of numpy, but for roundings."""
+    row = np.random.default_rng(3).integers(-23000, 23000, (2, 5, points))
+    found, exact = model.transform_rows(row), np.fft.fft(row[0] + 1j * row[1]) / points
+    assert abs(found[0] + 1j * found[1] - exact).max() < 4
+
+
+def test_an_impulse_becomes_constant():
+    """The transform of an impulse at the origin has the same value everywhere."""
+    cube = np.zeros((2, 8, 8, 8), int)
+    cube[0, 0, 0, 0] = 512 * 30
+    found = model.transform_cube(cube)
+    assert (found[0] == 30).all()
+    assert (found[1] == 0).all()
+
+
+@pytest.mark.parametrize("layout", [Layout(8, 2, 2, 2), Layout(32, 4, 2, 4), Layout(64, 8, 4, 2)])
+def test_every_point_has_a_place(layout):
+    """Each point of the cube is in one place of one memory, before and after the transform."""
+    for places in place_points(layout):
+        numbers = (places.x * layout.points + places.y) * layout.points + places.z
+        assert (np.sort(numbers, axis=None) == np.arange(layout.points**3)).all()
+
+
+def test_a_wrong_word_is_found(capsys, monkeypatch):
+    """One wrong bit of one point makes the command fail."""
+    right = run.run_job
+
+    def other_bit(*given, **options):
+        job = right(*given, **options)
+        job.words[2, 5] ^= 1
+        return job
+
+    monkeypatch.setattr(run, "run_job", other_bit)
+    assert run.main([*SMALL]) == 2
+    assert "1 of 512 points are not" in capsys.readouterr().err
+
+
+def test_a_wrong_factor_is_found(capsys, monkeypatch):
+    """Elements with one wrong twiddle factor give wrong points."""
+
+    def other_factors(points):
+        real, imaginary = model.twiddles(points)
+        return real + 8 * (np.arange(len(real)) == 1), imaginary
+
+    monkeypatch.setattr(element, "twiddles", other_factors)
+    assert run.main([*SMALL]) == 2
+    assert "points are not what" in capsys.readouterr().err
+
+
+def test_a_wrong_cycle_is_found(capsys, monkeypatch):
+    """A transform that takes a cycle more than forecast makes the command fail."""
+    right = run.run_job
+
+    def late(*given, **options):
+        job = right(*given, **options)
+        return job._replace(cycles=job.cycles + 1)
+
+    monkeypatch.setattr(run, "run_job", late)
+    assert run.main([*SMALL]) == 2
+    assert "takes 200 cycles, not 199 as forecast" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--torus", "4x4"), "three equal sides"),
+        (("--torus", "3x3x3"), "powers of two"),
+        (("--points", "24"), "power of two"),
+        (("--points", "16", "--torus", "8x8x8"), "at least 64"),
+        (("--points", "4", "--torus", "2x2x2"), "at least 8"),
+        (("--lanes", "1"), "at least 2"),
+        (("--lanes", "4", "--pieces", "4"), "at most 8"),
+    ],
+)
+def test_sizes_that_do_not_fit(capsys, words, message):
+    """A bad size is refused in one line that says what to choose."""
+    assert run.main([*words]) == 1
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+
+
+def test_files(tmp_path, capsys):
+    """The design and the picture are written."""
+    files = [tmp_path / "design.v", tmp_path / "times.svg"]
+    report(capsys, *SMALL, "--verilog", str(files[0]), "--picture", str(files[1]))
+    assert "module element (" in files[0].read_text()
+    assert "<svg" in files[1].read_text()
