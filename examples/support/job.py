@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import torusfabric as tf
-from torusfabric.contract.traffic import Traffic
+from torusfabric.contract.traffic import PortTraffic
 from torusfabric.simulation.engines.amaranth_engine import AmaranthBench
 from torusfabric.simulation.engines.choice import ENGINES
 from torusfabric.simulation.engines.edges import EdgeRequest, EdgeResult, run_access
@@ -70,7 +70,7 @@ def run_job(
     return report
 
 
-class _Host(Traffic):
+class _Host(PortTraffic):
     """The work of a host, for both simulators."""
 
     def __init__(self, system: System, words: np.ndarray, read: int, watch: Sequence[str]) -> None:

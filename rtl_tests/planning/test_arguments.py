@@ -302,7 +302,7 @@ def test_numbers_as_text():
         (lambda: tf.TwistedTorus(4, 2), "Sides of a twisted torus"),
         (lambda: tf.TwistedTorus((4, 2), None), "Twists of 4x2"),
         (lambda: tf.Circulant(8, None), "Offsets of a circulant"),
-        (lambda: tf.compare("3", "allgather", flits=None), "Flits"),
+        (lambda: tf.compare("3", "allgather", flits=[None]), "Flits"),
         (lambda: tf.compare("3", "allgather", flits=1.5), "Flits"),
         (lambda: plan(collective="allreduce", operators=[[1]]), "Operator"),
     ],

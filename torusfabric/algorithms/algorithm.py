@@ -278,7 +278,8 @@ class Algorithm:
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
         if collective.is_irregular and not self.irregular:
-            return "all nodes, or groups along axes such as @0"
+            beside = "a network without relays, and " if topology.relays else ""
+            return f"{beside}all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"
         if not (self.any_network or isinstance(topology, CayleyGraph)):

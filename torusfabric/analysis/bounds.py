@@ -223,7 +223,7 @@ def lower_bound(
         return max(results)
     if collective.is_irregular:
         if collective.members:
-            results.append(spread_rounds(len(collective.members[0]), ports))
+            results.append(spread_rounds(max(map(len, collective.members)), ports))
         moved = least_time(topology, collective, ports=ports)
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))

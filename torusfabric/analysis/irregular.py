@@ -59,7 +59,7 @@ def _find_deliveries(topology: Topology, collective: Collective) -> _Deliveries:
         network = topology.backwards
     blocks = forward.blocks(network, 1)
     ids = np.arange(blocks.n_blocks)
-    source, (target, message) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
+    source, (target, message) = blocks.origin_nodes(ids), blocks.required_copies(ids)
     flits, lengths = np.ones(blocks.n_blocks, int), blocks.message_lengths
     if lengths is not None:
         flits = lengths.ravel()

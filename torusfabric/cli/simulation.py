@@ -46,6 +46,7 @@ SCHEDULE_FACTS = (
     "bound_where",
     "cut",
     "renumbered",
+    "relays",
     "limit",
     "limit_flits",
     "why",

@@ -88,6 +88,8 @@ PLAN_OPTIONS_TEXT = """
 --broken-node NODE: A node out of order, by number or name; the other nodes are renumbered, and the
     option may be repeated. Example: 9.
 --broken-links FILE: File with one broken link NODE:PORT a line.
+--relay NODE,..: Nodes that only pass on, as switches do, by number or name: they send and receive
+    nothing of their own. May be repeated. Example: 3,4.
 """
 
 #: Options for the length of a message: fixed, or chosen by each run up to a maximum.
@@ -167,6 +169,7 @@ SETTINGS: dict[str, Any] = {
     "times": {"nargs": 3, "type": parse_number},
     "broken_link": {"action": "append", "default": []},
     "broken_node": {"action": "append", "default": []},
+    "relay": {"action": "append", "default": []},
     "width": (parse_non_negative_int, 32),
     "flits": parse_non_negative_int,
     "max_flits": parse_non_negative_int,

@@ -282,23 +282,24 @@ def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> i
     `round_of` and `begin` are those of `_cut_rows`.
     """
     bursts, receipts = plan.bursts, plan.receipts
-    memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
+    memories, slots, rows = plan.depth.shape[1], 2 + int(plan.depth.max()), len(round_of)
 
-    def location_key(node: IntArray, memory: IntArray, slot: IntArray) -> IntArray:
-        found: IntArray = (node * memories + memory) * slots + slot
+    def access_key(node: IntArray, memory: IntArray, slot: IntArray, row: IntArray) -> IntArray:
+        found: IntArray = ((node * memories + memory) * slots + slot) * rows + row
         return found
 
     run, row = _covered_rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
-    stored = location_key(receipts.node[run], receipts.memory[run], receipts.slot[run] + begin[row])
+    slot = receipts.slot[run] + begin[row]
+    stored = access_key(receipts.node[run], receipts.memory[run], slot, row)
     order = np.argsort(stored)
     stored, there, links = stored[order], row[order], receipts.links[run][order]
     run, row = _covered_rows(round_of, begin, bursts.round, bursts.at, bursts.length)
     slot = bursts.slot[run] + begin[row] - bursts.at[run]
-    read = location_key(bursts.node[run], bursts.memory[run], slot)
-    at = np.minimum(np.searchsorted(stored, read), len(stored) - 1)
-    known = stored[at] == read
+    read = access_key(bursts.node[run], bursts.memory[run], slot, row)
+    # The word that is read is the last one that was stored there in an earlier row.
+    at = np.maximum(np.searchsorted(stored, read) - 1, 0)
+    known = (stored[at] // rows == read // rows) & (stored[at] < read)
     at, apart = at[known], row[known] - there[at[known]]
-    assert (apart > 0).all(), "a block is sent on in a later row"
     least = SETTING - ADDRESS + round_pause_cycles(links[at])
     return int(np.max(-(-least // apart), initial=1))
 

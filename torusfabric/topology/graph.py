@@ -21,8 +21,8 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from ..toolchain.notices import send_notice
 from ..toolchain.public import public_class
-from ..toolchain.values import is_iterable, message_text, require_type
-from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph
+from ..toolchain.values import entries_of, is_iterable, message_text, require_type
+from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph, take_relays
 from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Graph", "describe_nodes"]
@@ -63,10 +63,13 @@ class Graph(Topology):
         arcs. The edge attribute ``port`` names the out-port at the source. For an undirected edge,
         ``back`` names the out-port at the target. Either all arcs have names or none has; the names
         of arcs out of a node differ, and the names of arcs into a node differ. An attribute that
-        says a capacity or a latency must be 1. Other attributes, such as a weight, are not used; a
-        notice names them.
+        says a capacity or a latency must be 1. A node whose attribute ``relay`` is true only
+        relays. Other attributes, such as a weight, are not used; a notice names them.
     name : str
         The name for users.
+    relays : sequence of (int or str), optional
+        Numbers or names of nodes that only relay: switches, which send and receive nothing of their
+        own. They join those that `graph` marks.
 
     Raises
     ------
@@ -80,23 +83,31 @@ class Graph(Topology):
     >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
     >>> ring.nodes, ring.ports, ring.diameter
     (3, 2, 2)
+
+    Two hosts and a switch, which is node 2:
+
+    >>> Graph([(0, 2), (2, 0), (1, 2), (2, 1)], relays=[2]).relays
+    (2,)
     """
 
     kind = "graph"
     notation = "graph:FILE"
-    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT], ..]}'
+    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT], ..], "relays": [..]}'
 
     _neighbours: IntArray
     _linked: BoolArray
     _names: list[str]
 
-    def __init__(self, graph: Any, *, name: str = "") -> None:
-        names, arcs, remarks = _read_content(graph)
+    def __init__(
+        self, graph: Any, *, name: str = "", relays: Sequence[int | str] | int | str = ()
+    ) -> None:
+        names, arcs, marked, remarks = _read_content(graph)
         require_type("Name", name, str, "text")
         _check_name_texts("Names of nodes", names)
         _check_name_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
         self._fill_tables(len(names), arcs)
+        self.relays = self.parse_relays([*marked, *entries_of(relays)])
         self.name = name or f"graph:{self.nodes}-nodes"
         for remark in remarks:
             _send_once(f"{self.name}: {remark}")
@@ -120,9 +131,10 @@ class Graph(Topology):
         match entry:
             case {"nodes": int(count), "arcs": [*arcs]} if not isinstance(count, bool):
                 _check_counts(count, len(arcs))
-                return cls(_ArcList([str(k) for k in range(count)], arcs))
+                names = [str(k) for k in range(count)]
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
             case {"nodes": [*names], "arcs": [*arcs]} if {str}.issuperset(map(type, names)):
-                return cls(_ArcList(names, arcs))
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
         return None
 
     @override
@@ -132,7 +144,8 @@ class Graph(Topology):
             [node, int(self.neighbours[node, port]), self.port_names[port]]
             for node, port in np.argwhere(self.linked).tolist()
         ]
-        return {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        entry = {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        return entry | ({"relays": list(self.relays)} if self.relays else {})
 
     @property
     @override
@@ -252,7 +265,7 @@ class ReversedGraph(Graph):
         self._forwards = graph
         node, _ = graph.upstream
         self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
-        self.link_latency = graph.link_latency
+        self.link_latency, self.relays = graph.link_latency, graph.relays
         self._cycles = graph.cycles_of_arc[graph.upstream]
         self.opposite = np.argsort(graph.opposite).astype(np.int64)
         self.port_names = tuple(graph.port_names[port] for port in self.opposite)
@@ -326,10 +339,14 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
 
 
 class _Content(NamedTuple):
-    """The content of a graph: the names of nodes, the arcs, and remarks for the user."""
+    """The content of a graph: the names of nodes, the arcs, the relays, and remarks for the user.
+
+    Relays are the numbers of nodes that only relay.
+    """
 
     names: list[str]
     arcs: list[Arc]
+    relays: Sequence[int] = ()
     remarks: Sequence[str] = ()
 
 
@@ -376,8 +393,10 @@ def _from_networkx(graph: Any) -> GraphFile:
         Edge(number[tail], number[head], data, directed)
         for tail, head, data in graph.edges(data=True)
     ]
-    keys = dict.fromkeys(str(key) for _, data in graph.nodes(data=True) for key in data)
-    return GraphFile([str(label) for label in number], edges, tuple(keys))
+    data = [{str(key): value for key, value in each.items()} for _, each in graph.nodes(data=True)]
+    relays = take_relays(data, [f"Node {message_text(str(label))[1:-1]}" for label in number])
+    keys = dict.fromkeys(key for each in data for key in each)
+    return GraphFile([str(label) for label in number], edges, tuple(keys), relays=relays)
 
 
 def _content_of_file(file: GraphFile) -> _Content:
@@ -388,7 +407,7 @@ def _content_of_file(file: GraphFile) -> _Content:
             arcs += _arcs_of_edge(edge, file.labels)
         except InputError as error:
             raise InputError(f"{edge.location}: {error}" if edge.location else str(error)) from None
-    return _Content(file.labels, arcs, [*file.choices, *_make_remarks(file)])
+    return _Content(file.labels, arcs, file.relays, [*file.choices, *_make_remarks(file)])
 
 
 def _sort_edges(edges: Sequence[Edge]) -> list[Edge]:

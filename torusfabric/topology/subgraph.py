@@ -49,6 +49,7 @@ class Subgraph(Graph):
         self.port_names, self.opposite = whole.port_names, whole.opposite
         self.dimensions = whole.dimensions if self.nodes == whole.nodes else 0
         self.link_latency = whole.link_latency
+        self.relays = tuple(np.flatnonzero(np.isin(self.kept, whole.relays)).tolist())
         number = np.cumsum(kept) - 1
         there = arcs & whole.linked & kept[:, None] & kept[whole.neighbours]
         there &= whole.neighbours != np.arange(whole.nodes)[:, None]

@@ -240,7 +240,7 @@ class _TrafficPlanner:
         Then the order of the steps and the direction of the hops are reversed.
         """
         ids, backwards = np.arange(blocks.n_blocks), network is not self.topology
-        origin, (target, block) = blocks.initial_copies(ids)[0], blocks.required_copies(ids)
+        origin, (target, block) = blocks.origin_nodes(ids), blocks.required_copies(ids)
         start, end = (target, origin[block]) if backwards else (origin[block], target)
         moved, arcs = start != end, WeightedArcs(network)
         start, end, block = start[moved], end[moved], block[moved]
@@ -255,7 +255,7 @@ class _TrafficPlanner:
         nodes, block = blocks.required_copies(ids)
         receivers = np.split(nodes[order := np.argsort(block, kind="stable")],
                              np.searchsorted(block[order], ids[1:]))  # fmt: skip
-        origin = blocks.initial_copies(ids)[0]
+        origin = blocks.origin_nodes(ids)
         arcs = WeightedArcs(self.topology)
         hops, ends = _Hops([], [], [], []), (arcs.tail.tolist(), arcs.head.tolist())
         for number, tree in enumerate(self._spread_trees(arcs, origin, receivers, blocks.chunks)):
@@ -362,8 +362,8 @@ class _TrafficPlanner:
         sums = np.arange(blocks.blocks_per_origin)
         size, chunks = blocks.group_size, blocks.chunks
         if chunks % size == 0:
-            return blocks.chunk(sums) // (chunks // size)
-        away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.members]
+            return blocks.chunk(sums) * blocks.contribution_counts // chunks
+        away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.node_lists]
         middle = np.array([(d.max(axis=0) + d.max(axis=1)).argmin() for d in away])
         return middle[blocks.group_of_block(sums)]
 

@@ -70,7 +70,7 @@ def make_end_fault(
 def inspect_schedule(schedule: Schedule) -> None:
     """Check the numbers of ports and chunks of a schedule, and the root of its collective."""
     groups = schedule.collective.groups(schedule.topology)
-    degree, nodes = len(groups.port_in_topology), groups.group_size
+    degree, nodes = len(groups.port_in_topology), int(groups.sizes.min())
     if not 1 <= schedule.ports <= degree:
         raise make_fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:
@@ -199,7 +199,10 @@ def _payload_faults(
             if len(indptr) != senders[0] + 1 or indptr[0] or indptr[-1] != len(ids):
                 raise make_fault(schedule, number, "lists of blocks must have one entry a transfer")
             yield np.diff(indptr) < 1, "sends a message without a block"
-            wrong = np.append(0, np.cumsum((ids < 0) | (ids >= count)))
+            lacking = (ids < 0) | (ids >= count)
+            if schedule.blocks.groups.has_several_sizes:
+                lacking |= ~schedule.blocks.is_in_group(np.clip(ids, 0, count - 1))
+            wrong = np.append(0, np.cumsum(lacking))
             yield wrong[indptr[1:]] > wrong[indptr[:-1]], "sends a block that does not exist"
 
 

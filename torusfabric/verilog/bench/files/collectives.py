@@ -89,8 +89,8 @@ def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> lis
 def sent_part_count(mode: dict[str, Any], size: int) -> int:
     """Return the number of different messages (parts) that a node sends in a run.
 
-    In an all-to-all it is `size`, the number of nodes in a group; in an exchange the number of
-    offsets; in a broadcast 1. `mode` is an entry of ``modes`` in the manifest.
+    In an all-to-all it is `size`, the number of nodes in the largest group; in an exchange the
+    number of offsets; in a broadcast 1. `mode` is an entry of ``modes`` in the manifest.
     """
     collective = mode["collective"]
     if collective == "exchange":
@@ -131,7 +131,7 @@ def expected_words(
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
     origins = [
-        [(k, origin) for k, origin in enumerate(each) if origin is not None]
+        [(k, origin) for k, origin in enumerate(each) if origin is not None and origin < len(sent)]
         for each in mode.get("origins", [])
     ]
     receive = {
