@@ -1,12 +1,17 @@
 """The example that transforms a cube of points on a torus of elements."""
 
 import json
+import re
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
+from vectors import needs_icarus
+
+import torusfabric as tf
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
@@ -66,6 +71,7 @@ def test_elements_that_wait(capsys):
     assert found["cycles"] > found["forecast"]
 
 
+@pytest.mark.long
 def test_both_simulators_agree(capsys):
     """Amaranth's simulator finds the same words and cycles."""
     assert report(capsys, *SMALL) == report(capsys, *SMALL, "--engine", "amaranth")
@@ -161,3 +167,65 @@ def test_files(tmp_path, capsys):
     report(capsys, *SMALL, "--verilog", str(files[0]), "--picture", str(files[1]))
     assert "module element (" in files[0].read_text()
     assert "<svg" in files[1].read_text()
+
+
+#: A bench of the emitted Verilog: it writes all words, starts the job, and prints all words.
+BENCH = """
+module bench;
+  reg clk = 0, rst = 1, begin_job = 0, write = 0;
+  reg [{address}:0] place = 0;
+  reg [31:0] words [0:{count} * {nodes} - 1];
+  integer i;
+  wire busy;
+  wire [31:0] cycles;
+  {declarations}
+  always #5 clk = ~clk;
+  fabric dut (.clk(clk), .rst(rst), .begin_job(begin_job), .busy(busy), .cycles(cycles),
+    {connections});
+  initial begin
+    $readmemh("words.hex", words);
+    repeat (4) @(negedge clk);
+    rst = 0;
+    write = 1;
+    for (i = 0; i < {count}; i = i + 1) begin place = i; {sets} @(negedge clk); end
+    write = 0;
+    begin_job = 1;
+    @(negedge clk) begin_job = 0;
+    repeat (3) @(negedge clk);
+    while (busy) @(negedge clk);
+    $display("%0d cycles", cycles);
+    for (i = 0; i < {count}; i = i + 1) begin
+      place = i; @(negedge clk) $display("words{formats}", {reads});
+    end
+    $finish;
+  end
+endmodule
+"""
+
+
+@needs_icarus
+def test_the_emitted_verilog_transforms(tmp_path):
+    """In Icarus Verilog, the emitted file gives the words of the model in the forecast cycles."""
+    layout = Layout(8, 2, 2, 2)
+    system, (before, after) = run.make_system(layout), place_points(layout)
+    cube = np.random.default_rng(5).integers(-23000, 23000, (2, 8, 8, 8))
+    words, count = run.pack_words(cube, before), layout.words * layout.lanes
+    nodes = range(len(words))
+    (tmp_path / "words.hex").write_text("\n".join(f"{word:x}" for word in words.ravel()))
+    (tmp_path / "design.v").write_text(tf.emit(system).text)
+    (tmp_path / "bench.v").write_text(BENCH.format(
+        address=(count - 1).bit_length() - 1, count=count, nodes=len(words),
+        declarations=" ".join(f"reg [31:0] set_{k}; wire [31:0] read_{k};" for k in nodes),
+        connections=", ".join(
+            f".element_address_{k}(place), .element_write_{k}(write), "
+            f".element_write_data_{k}(set_{k}), .element_read_data_{k}(read_{k})" for k in nodes),
+        sets=" ".join(f"set_{k} = words[{k * count} + i];" for k in nodes),
+        formats=" %h" * len(words), reads=", ".join(f"read_{k}" for k in nodes),
+    ))  # fmt: skip
+    for command in (["iverilog", "-g2005", "-o", "bench.vvp", "bench.v", "design.v"],
+                    ["vvp", "bench.vvp"]):  # fmt: skip
+        printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert f"{run.forecast_cycles(system, layout)} cycles" in printed.stdout
+    rows = re.findall(r"words (.+)", printed.stdout)
+    found = np.array([[int(word, 16) for word in row.split()] for row in rows]).T
+    assert (found == run.pack_words(model.transform_cube(cube), after)).all()
