@@ -169,6 +169,13 @@ def test_files(tmp_path, capsys):
     assert "<svg" in files[1].read_text()
 
 
+@pytest.mark.parametrize("side", [8, 32, pytest.param(512, marks=pytest.mark.long)])
+def test_exchanges_of_a_larger_cube(side):
+    """A whole row of points at each node is exchanged along an axis at 5 cycles above the limit."""
+    exchange = tf.plan(f"{side}x{side}", "alltoall@0", algorithm="necklace")
+    assert tf.compile(exchange, flits=2).cycles() == side**2 // 4 + 5
+
+
 #: A bench of the emitted Verilog: it writes all words, starts the job, and prints all words.
 BENCH = """
 module bench;
