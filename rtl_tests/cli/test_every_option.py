@@ -140,6 +140,10 @@ def test_numbers_are_of_ascii_digits(digit):
         "plan 4x4 allgather --link-latency 0:{0}",
         "plan 4x4 allgather --link-latency {0}:2",
         "plan 4x4 allgather --link-latency 0:+0={0}",
+        "plan 4x4 allgather --rate {0}",
+        "plan 4x4 allgather --rate 1/{0}",
+        "plan 4x4 allgather --rate {0}:2",
+        "plan 4x4%0:{0} allgather",
         "plan 4x4 allgather --broken-node {0}",
         "plan 4x4 allgather --relay {0}",
         "plan 4x4 allgather --relay 0-{0}",
@@ -175,6 +179,12 @@ def test_texts_are_of_ascii_digits(tmp_path, monkeypatch, capsys, line, digit):
         ("plan 4x4!9, allgather", "Broken link must be NODE:PORT with a node below 16, not ''"),
         ("plan 4x4 allgather --costs alpha=1,alpha=2", "--costs must be of different names, not"),
         ("plan 4x4 allgather --costs alpha=1,", "--costs must be such as alpha=100,tau=1, not"),
+        ("plan 4x4 allgather --rate 0:2,0:3", "Rate must be given once for each axis or link, not"),
+        (
+            "plan 4x4% allgather",
+            "Rate must be flits a cycle, from 1/16 to 16, such as 2, 1/2 or 3/2",
+        ),
+        ("plan 4x4 allgather@0 --rate 2", "4x4%2 has no axes; leave the axes [0] out"),
         ("plan 4x4 allgather --link-latency 0:2,0:3", "Link latency must be given once for each"),
         ("plan 4x4 allgather --link-latency 0:2,00:3", "Link latency must be given once for each"),
         (

@@ -224,8 +224,6 @@ WRONG = [
     (lambda: tf.simulate(fabric(), jobs=[tf.Job(length="x")]),
      None, "Length must be a non-negative integer"),
     (lambda: tf.simulate(fabric(), jobs=[tf.Job(root=2)]), None, "This fabric has one root, "),
-    (lambda: tf.simulate(tf.Fabric(compiled()), jobs=2), "simulate 2x2 allreduce --jobs 2",
-     "This fabric leaves a run nothing to choose, so it takes no jobs"),
     (lambda: tf.simulate(fabric(top="stream"), stall="x"),
      "simulate 2x2 allreduce --top stream --stall x", "stall must be a number, not 'x'"),
     (lambda: tf.simulate(fabric(top="stream"), stall=2),

@@ -61,7 +61,8 @@ def test_relays_keep_their_nodes_when_others_break():
     topology = with_relays(Faulty(Torus(4, 4), broken_nodes=[1]), [3, 9])
     assert (topology.relays, topology.name) == ((2, 8), "4x4!1,3=relay,9=relay")
     assert [topology.node_name(node) for node in topology.relays] == ["(0,3)", "(2,1)"]
-    assert Faulty(topology, broken_nodes=[9]).relays == (2,)
+    broken = Faulty(topology, broken_nodes=[9])
+    assert (broken.relays, broken.name) == ((2,), "4x4!1,9,3=relay")
     assert without_faults(Faulty(Torus(4, 4), ["0:+0"], relays=[5])).name == "4x4!5=relay"
     assert Faulty(Graph(star()), broken_nodes=["a"]).relays == (0,)
     assert Graph(star()).backwards.relays == (1,)
@@ -109,6 +110,11 @@ def test_values_of_the_attribute(value, relays):
     graph = star()
     graph.nodes["hub"]["relay"] = value
     assert Graph(graph).relays == relays
+
+
+def ringed():
+    """Return a ring of four nodes in which node 3 relays."""
+    return with_relays(Torus(4), [3])
 
 
 ANYNET = """
@@ -181,7 +187,11 @@ def test_options_and_files_keep_relays(tmp_path, capsys):
             "Traffic must leave out no",
         ),
         (
-            lambda: tf.Collective("allgather").groups(with_relays(Torus(4), [3])),
+            lambda: tf.parse_collective("pattern", traffic=[(0, 3)]).targets(ringed()),
+            "Traffic must leave out node 3",
+        ),
+        (
+            lambda: tf.Collective("allgather").groups(ringed()),
             "must list the node",
         ),
         (lambda: tf.plan("4x4", "allgather", relays=3, algorithm="matching"), "matching needs"),

@@ -62,9 +62,10 @@ def schedule_facts(
         cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
         `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
         node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
-        nodes whose number differs from the whole network. ``relays`` lists the nodes that only
-        relay. On a graph whose nodes have labels, and beside relays, ``root`` is the node that is
-        the root of a single group.
+        nodes whose number differs from the whole network. ``rates`` says how far apart messages on
+        links with rates below 1 are. ``relays`` lists the nodes that only relay. On a graph whose
+        nodes have labels, and beside relays, ``root`` is the node that is the root of a single
+        group.
 
     Raises
     ------
@@ -83,6 +84,10 @@ def schedule_facts(
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
+    if topology.spacing_multiple > 1:
+        slow = [n for n in topology.spacing_of_arc[topology.linked].tolist() if n > 1]
+        apart = " or ".join(map(str, sorted({*slow})))
+        network["rates"] = f"{len(slow)} arcs carry a message at most every {apart} steps"
     if schedule.collective.root is not None:
         root, *others = schedule.collective.groups(topology).members[:, schedule.collective.root]
         if not others and (topology.has_label(int(root)) or topology.relays):

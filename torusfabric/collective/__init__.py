@@ -6,6 +6,7 @@ results.
 - `blocks`, `layout`: its numbered blocks on a network, and the layout of node memories.
 - `traffic`, `counts`: the messages of a pattern, unequal lengths, and files of both.
 - `operators`, `combining`: reduction operators, and the order in which words are combined.
+- `floats`, `float_operators`, `float_adder`: floating-point formats, operators and their hardware.
 - `words`: random messages, and the words that a collective must deliver.
 """
 
@@ -16,14 +17,23 @@ from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, De
 from .layout import MemoryLayout
 from .names import parse_collective
 from .offsets import NO_NODE, NameParts, split_name, split_names
-from .operators import ADD, OPERATORS, SIGNED, Operator, Words, parse_operators, register_operator
+from .operators import (
+    ADD,
+    FLOATS,
+    OPERATORS,
+    SATURATING,
+    SIGNED,
+    Operator,
+    Words,
+    parse_operators,
+    register_operator,
+)
 from .traffic import Message, Traffic
 from .words import expected_words, random_messages
 
-__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "KINDS_WITH_LENGTHS", "NO_NODE", "OPERATORS",
-           "SIGNED", "Blocks",
-           "Collective", "DeliveredContent", "CollectiveDefinition", "MemoryLayout", "Message",
-           "NameParts",
-           "Operator", "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "expected_words",
+__all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "FLOATS", "KINDS_WITH_LENGTHS", "NO_NODE",
+           "OPERATORS", "SATURATING", "SIGNED", "Blocks", "Collective", "DeliveredContent",
+           "CollectiveDefinition", "MemoryLayout", "Message", "NameParts", "Operator",
+           "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "expected_words",
            "parse_collective", "parse_operators", "random_messages", "register_operator",
            "split_name", "split_names", "tree_levels"]  # fmt: skip

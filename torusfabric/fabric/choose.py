@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ..analysis import volume
 from ..collective import (
+    SATURATING,
     SIGNED,
     Collective,
     Operator,
@@ -37,6 +38,7 @@ from ..topology import (
     equal_links_as_text,
     parse_topology,
     shared_network,
+    with_rates,
 )
 
 if TYPE_CHECKING:
@@ -428,7 +430,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     InputError
         If a name is unknown, or a number out of range.
     """
-    topology = parse_topology(spec.topology)
+    topology = _named_network(spec)
     if len(split_names(spec.collective)) > 1:
         raise InputError(
             f"COLLECTIVE must be one collective for this command, not {spec.collective}"
@@ -495,11 +497,18 @@ def _is_pattern(name: str | None) -> bool:
     return (name or "").strip().lower().startswith("pattern")
 
 
+def _named_network(spec: FabricSpec) -> Topology:
+    """Return the network that a mode names, with the rates of its links."""
+    if spec.rate is None:
+        return parse_topology(spec.topology)
+    return with_rates(spec.topology, spec.rate)
+
+
 def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
     """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
     traffic = spec.traffic if _is_pattern(name) else None
     # Only the names of nodes, in groups or in files of traffic, need the topology.
-    topology = parse_topology(spec.topology) if "{" in name or traffic else None
+    topology = _named_network(spec) if "{" in name or traffic else None
     return parse_collective(name, traffic=traffic, topology=topology)
 
 
@@ -534,7 +543,7 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     Raises
     ------
     InputError
-        If an operator is unknown, ``--signed`` is given for an operator other than min and max, or
+        If an operator is unknown, ``--signed`` is given for an operator without a signed one, or
         either option is given for a collective that does not reduce.
     """
     if not collective.reducing:
@@ -548,8 +557,10 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))
     if spec.signed:
         for operator in operators:
-            if not operator.signed and f"{operator.name}:signed" not in SIGNED:
-                raise InputError(f"--signed needs --op min or --op max, not {operator}")
+            if not operator.signed and f"{operator.name}:signed" not in (*SIGNED, *SATURATING):
+                raise InputError(
+                    f"--signed needs --op min, --op max or --op add:saturating, not {operator}"
+                )
         names = (operator.name.removesuffix(":signed") for operator in operators)
         operators = tuple(Operator.parse(f"{name}:signed") for name in names)
     return operators

@@ -38,11 +38,13 @@ from ..toolchain.values import (
 from ..topology import (
     Faulty,
     Latency,
+    Rates,
     Topology,
     equalize_axis_links,
     parse_topology,
     split_faults,
     with_latency,
+    with_rates,
     with_relays,
 )
 
@@ -82,10 +84,10 @@ class PlanOptions(TypedDict, total=False):
     - For the algorithm: ``ports``, ``chunks``, ``large``, ``seed``, ``latency``, ``duplex``,
       ``trees``, ``packets`` and ``times``, see `Options`. ``latency="auto"`` selects the latency
       with which the hardware of a reduction takes the fewest cycles.
-    - For the topology: ``broken_links``, ``broken_nodes``, ``relays`` and ``link_latency``. A
-      broken link is ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with one link a
-      line. Relays are nodes that only pass on, by number or name. For the link latency, in cycles,
-      see `Torus`.
+    - For the topology: ``broken_links``, ``broken_nodes``, ``relays``, ``link_latency`` and
+      ``rate``. A broken link is ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with
+      one link a line. Relays are nodes that only pass on, by number or name. For the link latency,
+      in cycles, see `Torus`; for the rates of links see `with_rates`.
     - ``beat``: flits that a stream moves in one cycle. If each run chooses the message length,
       parts of ``beat`` flits of a message go to its chunks in turn.
     - ``objective``: ``"cycles"`` selects the algorithm with the fewest cycles, ``"time"`` the one
@@ -103,6 +105,7 @@ class PlanOptions(TypedDict, total=False):
     broken_nodes: int | str | Iterable[int | str]
     relays: int | str | Iterable[int | str]
     link_latency: Latency | None
+    rate: Rates | None
     duplex: Duplex | str
     trees: int | str | None
     packets: int | str | None
@@ -293,15 +296,17 @@ def make_selection(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
-    """Return the topology with its faults, link latencies and relays.
+    """Return the topology with its faults, rates, link latencies and relays.
 
     `faults` is the text behind ``!`` in the name of the collective, such as ``0:+0``; empty without
-    one. Further faults, and the link latencies, are in the user's options `asked`; they are removed
-    from `asked`, so that only the options of the algorithm remain.
+    one. Further faults, the rates and the link latencies are in the user's options `asked`; they
+    are removed from `asked`, so that only the options of the algorithm remain.
     """
     latency = asked.pop("link_latency", None)
     broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
-    topology = with_faults(parse_topology(topology), *broken)
+    rate = asked.pop("rate", None)
+    topology = parse_topology(topology) if rate is None else with_rates(topology, rate)
+    topology = with_faults(topology, *broken)
     topology = Faulty.of(topology, faults) if faults else topology
     topology = topology if latency is None else with_latency(topology, latency)
     # Relays come last, because a network with relays has no axes with a latency each.

@@ -343,6 +343,10 @@ def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
     along these trees, whatever the class of the schedule.
     """
     schedule, sums = request.schedule, bool(request.operators)
+    if schedule.topology.spacing_multiple > 1:
+        from .rounds import round_moves
+
+        return round_moves(request)
     if trees is not None:
         from .tree_moves import tree_moves
 

@@ -23,8 +23,8 @@ from .registry import parse_topology, topology_from_json
 from .subgraph import MOST_NODES, Subgraph
 from .topology import BoolArray, IntArray, Topology, cached_array, limit_nodes, node_ranges
 
-__all__ = ["Faulty", "equalize_axis_links", "equal_links_as_text", "extra_faults", "shared_network",
-           "split_faults", "with_latency", "with_relays",
+__all__ = ["Faulty", "arcs_of_link", "equalize_axis_links", "equal_links_as_text", "extra_faults",
+           "shared_network", "split_faults", "with_latency", "with_relays",
            "without_faults"]  # fmt: skip
 
 #: The end of the word, in the name of a network, for a node that only relays: ``9=relay``.
@@ -109,7 +109,7 @@ class Faulty(Subgraph):
             raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
         for link in broken_links:
-            for arc in _arcs_of_link(whole, link, "Broken link"):
+            for arc in arcs_of_link(whole, link, "Broken link"):
                 arcs[arc] = False
         slow = np.where(arcs, _slow_arc_cycles(whole, slow_links), 0)
         self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
@@ -191,12 +191,8 @@ class Faulty(Subgraph):
     @cached_array
     @override
     def cycles_of_arc(self) -> IntArray:
-        return np.where(self._slow > 0, self._slow, self.cycles_of_port)
-
-    @property
-    @override
-    def longest_link(self) -> int:
-        return int(self.cycles_of_arc[self.linked].max(initial=1))
+        cycles = np.where(self._slow > 0, self._slow, self.cycles_of_port)
+        return np.maximum(cycles, self.spacing_of_arc)
 
     @property
     @override
@@ -461,7 +457,7 @@ def _node_range_text(nodes: IntArray) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, int]]:
+def arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, int]]:
     """Return the arcs (node, port) of a link that is broken or slow, as users name it.
 
     `whole` is the network without faults. The arcs are both directions of the link, or one if its
@@ -490,7 +486,7 @@ def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
             )
         if link.endswith(":out"):
             raise InputError(f"Slow link must be slow both ways, not {word}")
-        for arc in _arcs_of_link(whole, link, "Slow link"):
+        for arc in arcs_of_link(whole, link, "Slow link"):
             if slow[arc] not in (0, int(cycles)):
                 raise InputError(
                     f"Slow link {word} is also given {slow[arc]} cycles; give each link one latency"

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import is_iterable, message_text
 from .graph import Graph
-from .topology import BoolArray, EntryTopology, IntArray, Topology
+from .topology import BoolArray, EntryTopology, IntArray, Topology, cached_array
 from .torus import Torus
 
 __all__ = ["MOST_NODES", "Mesh", "Subgraph"]
@@ -63,6 +63,18 @@ class Subgraph(Graph):
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
         sides, coordinates = self.whole.grid
         return sides, coordinates[:, self.kept]
+
+    @cached_array
+    @override
+    def cycles_of_port(self) -> IntArray:
+        if isinstance(self.link_latency, int):
+            return super().cycles_of_port
+        return self.whole.on_links(self.link_latency).cycles_of_port
+
+    @property
+    @override
+    def spacing_of_arc(self) -> IntArray:
+        return self.whole.spacing_of_arc[self.kept]
 
     @override
     def node_name(self, node: int) -> str:

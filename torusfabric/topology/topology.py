@@ -248,6 +248,19 @@ class Topology(metaclass=_ValidatingMeta):
         return np.broadcast_to(self.cycles_of_port, (self.nodes, self.ports))
 
     @property
+    def spacing_of_arc(self) -> IntArray:
+        """The least cycles from a flit to the next on each arc, shape (nodes, ports)."""
+        return np.broadcast_to(np.int64(1), (self.nodes, self.ports))
+
+    @property
+    def spacing_multiple(self) -> int:
+        """The least common multiple of the spacings of all arcs; 1 if no link is slow.
+
+        A slow link carries less than a flit a cycle, see `torusfabric.topology.rated`.
+        """
+        return 1
+
+    @property
     def one_latency(self) -> int | None:
         """The latency of every link in cycles; None if not all links have the same latency."""
         return self.link_latency if isinstance(self.link_latency, int) else None

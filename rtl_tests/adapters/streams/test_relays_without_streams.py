@@ -8,7 +8,6 @@ from make_bench import have_bench, run_bench
 
 import torusfabric as tf
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
-from torusfabric.adapters.streams.readiness import StallWatch
 from torusfabric.proof import prove
 from torusfabric.toolchain import tools
 from torusfabric.toolchain.cache import Cache
@@ -80,10 +79,3 @@ def test_the_bench_drives_the_other_nodes(tmp_path):
 def test_the_proof_includes_idle_ports(tables):
     fabric = make("allgather", lengths={"max_flits": 2}, width=4, tables=tables)
     assert prove(fabric, cache=Cache()).proved
-
-
-def test_the_watch_numbers_nodes_of_the_network():
-    """Bit 1 of its inputs belongs to node 3, if the nodes 1 and 3 have streams."""
-    watch = StallWatch([1, 3], 4, 1)
-    widths = {name: member.shape for name, member in watch.signature.members.items()}
-    assert (widths["loaded"], widths["stalled_node"]) == (2, 2)

@@ -206,6 +206,7 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
             "schedule": gather, "path": folder / "out.csv", "format": "csv", "force": True}),
         ("import_schedule", tf.import_schedule, {"path": xml, "topology": "3"}),
         ("parse_topology", tf.parse_topology, {"text": "3"}),
+        ("with_rates", tf.with_rates, {"topology": "2x2", "rates": "0:2,1:1/2"}),
         ("parse_collective", tf.parse_collective, {"name": "allgather", "topology": torus}),
         ("register_algorithm", tf.register_algorithm, {"algorithm": 3, "before": None}),
         ("register_operator", tf.register_operator, {"operator": 3}),

@@ -31,7 +31,7 @@ from ...schedule import (
     Transfers,
 )
 from ...topology import IntArray, IntLike
-from .rules import inspect_round, make_end_fault, make_fault, occurrence_ranks
+from .rules import SlowLinkUse, inspect_round, make_end_fault, make_fault, occurrence_ranks
 
 __all__ = [
     "BlockHoldings",
@@ -154,9 +154,14 @@ def follow_rounds(
     nodes, blocks, kept = schedule.topology.nodes, schedule.blocks, schedule.keeps_sums
     hops: list[int] = []
     arcs, count, broken = 0, 0, None
+    slow = None
+    if schedule.topology.spacing_multiple > 1 and not crowded:
+        slow = SlowLinkUse(schedule)
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
             longest, used = inspect_round(schedule, number, transfers, kept=kept, crowded=crowded)
+            if slow is not None:
+                slow.check_round(number, transfers)
         except ScheduleError as error:
             broken = error
             break
@@ -198,6 +203,8 @@ def follow_rounds(
     found.raise_fault_or_count()
     if broken is not None:
         raise broken
+    if slow is not None:
+        slow.check_end(found.longest)
     return CheckedTraffic(
         rounds=len(hops),
         transfers=count,

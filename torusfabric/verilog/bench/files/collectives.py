@@ -32,6 +32,9 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "xor": operator.xor,
 }
 
+#: Bits of the fraction of floating-point words, by the format in the name of an operator.
+FRACTION_BITS = {"fp32": 23, "bf16": 7, "fp16": 10}
+
 
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
     """Combine flits to words of a port, and return these words.
@@ -174,11 +177,16 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
     width: int = manifest["width"]
     if name in manifest.get("operator_functions", {}):
         return _package_operator(manifest["operator_functions"][name], width)
-    name, _, signed = name.partition(":")
-    if name not in OPERATORS:
+    if name == "add:saturating":
+        return lambda words: min(sum(words), (1 << width) - 1)
+    operation, _, kind = name.partition(":")
+    if kind in FRACTION_BITS and operation in ("min", "max"):
+        return _float_choice(operation, width, FRACTION_BITS[kind])
+    if operation not in OPERATORS or kind not in ("", "signed"):
         raise ValueError(
             f"Operator {name} must be associative and a function of a module for this bench"
         )
+    name, signed = operation, kind
     sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
@@ -186,6 +194,20 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
         return (reduce(OPERATORS[name], (word ^ sign for word in words)) ^ sign) & mask
 
     return combine
+
+
+def _float_choice(operation: str, width: int, fraction_bits: int) -> Combine:
+    """Return the minimum or maximum of floating-point words of `width` bits; a NaN wins."""
+    top = 1 << width - 1
+    infinity = (top - 1) >> fraction_bits << fraction_bits
+
+    def rank_word(word: int) -> tuple[bool, int]:
+        # Numbers of one sign are in the order of their magnitudes, negative ones in reverse.
+        is_nan = word & (top - 1) > infinity
+        return is_nan == (operation == "max"), word ^ (2 * top - 1 if word & top else top)
+
+    choose = min if operation == "min" else max
+    return lambda words: choose(words, key=rank_word)
 
 
 def _package_operator(path: str, width: int) -> Combine:
