@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         TwistedTorus,
         parse_topology,
         register_topology,
+        with_rates,
     )
     from .verilog import emit
 
@@ -86,7 +87,8 @@ __all__ = ["Algorithm", "Arrowhead", "Candidate", "CayleyGraph", "Circulant", "C
            "connect", "emit", "export_schedule", "find_collisions", "image", "import_schedule",
            "load", "parse_collective", "parse_topology", "plan", "plan_forms",
            "register_algorithm", "register_operator", "register_topology", "repair", "save",
-           "simulate", "spread", "stream_time", "synthesize", "time"]  # fmt: skip
+           "simulate", "spread", "stream_time", "synthesize", "time",
+           "with_rates"]  # fmt: skip
 
 _exported = lazy_exports(__name__)
 

@@ -143,8 +143,14 @@ def test_simulate_reductions(capsys, collective, options):
         (("reduce", "--op", "mul"), "Operator must be one of add, min, max, and, or, xor, min:"),
         (("reduce", "--op", "add,"), "Operator must be one of add, min, max, and, or"),
         (("reduce", "--op", "max,min,max"), "Operators must be different, not max more than once"),
-        (("reduce", "--op", "max,or", "--signed"), "--signed needs --op min or --op max, not or"),
-        (("allreduce", "--signed"), "--signed needs --op min or --op max, not add"),
+        (
+            ("reduce", "--op", "max,or", "--signed"),
+            "--signed needs --op min, --op max or --op add:saturating, not or",
+        ),
+        (
+            ("allreduce", "--signed"),
+            "--signed needs --op min, --op max or --op add:saturating, not add",
+        ),
     ],
 )
 def test_operators_that_do_not_fit(capsys, words, message):

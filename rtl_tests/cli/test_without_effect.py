@@ -50,7 +50,7 @@ def need(option, other):
         ),
         (
             "compare 2x2 allreduce --flits 1:4 --signed",
-            "--signed needs --op min or --op max, not add",
+            "--signed needs --op min, --op max or --op add:saturating, not add",
         ),
         (
             "compare 2x2 allgather --forms long",

@@ -37,7 +37,8 @@ OTHERS = [
     *(("mesh:2x3", kind, "any-network") for kind in find_algorithm("any-network").collectives),
     ("3x3!0:+0", "exchange", "any-network"),
     *(("2x3!0:+1=3", kind, "any-network") for kind in find_algorithm("any-network").collectives),
-    *(("3x4", f"{kind}@{{0,1,4,5}}", "any-traffic") for kind in NAMED_COLLECTIVES),
+    *(("3x4", f"{kind}@{{0,1,4,5}}{{8,9}}", "any-traffic") for kind in NAMED_COLLECTIVES),
+    *(("3x3!1=relay,5=relay", kind, "any-traffic") for kind in NAMED_COLLECTIVES),
 ]
 
 

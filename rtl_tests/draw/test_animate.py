@@ -39,7 +39,7 @@ def test_a_replay_ends_with_all_that_is_to_be_received(topology, kind, algorithm
                 node = data["near"][node][port]
             held[node] |= set(ids)
     for node, ids in enumerate(held):
-        blocks = {tuple(data["blocks"][id]) for id in ids}
+        blocks = {tuple(data["blocks"][id][:3]) for id in ids}
         if kind == "allgather":
             assert blocks == {(o, -1, c) for o in range(nodes) for c in range(chunks)}
         elif kind == "scatter":
@@ -63,8 +63,28 @@ def test_blocks_of_groups_are_those_of_their_nodes():
                 node = data["near"][node][port]
             held[node] |= set(ids)
     for node, ids in enumerate(held):
-        mine = {origin for origin, to, _ in map(data["blocks"].__getitem__, ids) if to == node}
+        mine = {origin for origin, to, *_ in map(data["blocks"].__getitem__, ids) if to == node}
         assert mine == set(range(node // 4 * 4, node // 4 * 4 + 4))
+
+
+def test_blocks_of_listed_groups_pass_through_other_nodes():
+    """A page of listed groups has the nodes of each group, and the contributions to its sums."""
+    program = program_of("4x4", "allreduce@{0,10}{2,8,15}", "any-traffic")
+    data = data_of(animation_page(program))
+    held = [set(ids) for ids in data["start"]]
+    chunks = program.schedule.chunks
+    assert [len(ids) for ids in held] == [chunks * (k in (0, 2, 8, 10, 15)) for k in range(16)]
+    for moves in data["rounds"]:
+        for node, ports, ids in moves:
+            for port in ports:
+                node = data["near"][node][port]
+            held[node] |= set(ids)
+            assert 0 <= min(ids) <= max(ids) < len(data["blocks"])
+    assert data["whole"] == [2, 3]
+    for group, nodes in enumerate(([0, 10], [2, 8, 15])):
+        for node in nodes:
+            assert {data["blocks"][id][0] for id in held[node] if data["blocks"][id][3] == group} \
+                == {*nodes}  # fmt: skip
 
 
 def test_page_needs_nothing_else():

@@ -331,3 +331,14 @@ def test_tree_panels(packets):
     assert [len(panel.strokes) for panel in picture.panels] == [63, 63, 126]
     assert [key.text for key in picture.keys] == ["tree 1:", "tree 2:"]
     assert picture.keys[0].last == "step 7"
+
+
+def test_relays_are_squares():
+    """Nodes that only relay are squares, all others discs; a title says what a mark is."""
+    text = draw(plan("3x3", "broadcast", relays=[1, 5]))
+    root = ElementTree.fromstring(text)
+    squares = root.findall(f".//{SPACE}rect/{SPACE}title")
+    discs = root.findall(f".//{SPACE}circle")
+    panels = len(discs) // 7
+    assert (len(discs), len(squares)) == (7 * panels, 2 * panels)
+    assert {title.text for title in squares} == {"relay 1 (0,1)", "relay 5 (1,2)"}

@@ -130,6 +130,22 @@ def test_how_much_of_a_sum_is_there(opened, kind, whole):
     assert f"{whole} of {whole} summed" in page.inner_text("#tip")
 
 
+def test_sums_of_groups_are_apart(opened):
+    """The player counts the contributions of each group, also where two groups pass one node."""
+    page = opened(program_of("3x3", "allreduce@{0,1}{4,5,8}"), address="#0,progress,0")
+    assert "sum of group 0" in page.inner_text("#tip")
+    assert "1 of 2 summed" in page.inner_text("#tip")
+    page.keyboard.press("End")
+    full = page.evaluate("[...Array(9).keys()].map(fullness)")
+    assert [full[node] for node in (0, 1, 4, 5, 8)] == ["2/2", "2/2", "3/3", "3/3", "3/3"]
+    page = opened(program_of("mesh:5", "allreduce@{0,4}{1,2,3}"))
+    groups = "s => new Set(s.ids.map(id => blocks[id][3])).size"
+    for place in range(page.evaluate("last") + 1):
+        page.evaluate(f"go({place})")
+        counts = page.evaluate(f"held.flatMap(ids => sums(ids.keys()).map({groups}))")
+        assert set(counts) == {1}
+
+
 def test_blocks_are_not_sums(opened):
     """In a collective without sums nothing is summed."""
     page = opened(program_of("3x3", "allgather"), address="#0.5,progress,0")

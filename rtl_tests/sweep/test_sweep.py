@@ -10,7 +10,14 @@ from sweeps import lines_of, plan_step
 import torusfabric as tf
 from torusfabric.cli import main
 from torusfabric.errors import InputError
-from torusfabric.sweep.grid import AXES, SimulationChoice, grid_points, point_key, read_sweep
+from torusfabric.sweep.grid import (
+    AXES,
+    SimulationChoice,
+    file_contents,
+    grid_points,
+    point_key,
+    read_sweep,
+)
 from torusfabric.sweep.work import compute_row
 from torusfabric.topology import Faulty
 
@@ -142,6 +149,43 @@ def test_several_files(write, tmp_path):
         read_sweep(write('plans = ["none.json"]'))
 
 
+def test_files_of_messages_and_lengths(write, tmp_path):
+    """Files of messages and lengths apply where they have a meaning, and a row to their content."""
+    files = {name: tmp_path / name for name in ("a.csv", "b.csv", "counts.csv")}
+    files["a.csv"].write_text("source,destinations,words\n(0),(1),3\n1,2,4\n")
+    files["b.csv"].write_text("source,destinations\n0,1\n1,2\n")
+    files["counts.csv"].write_text("1,2,3,0\n")
+    text = (
+        'steps = ["cycles"]\ntopologies = ["4"]\nwidths = [8]\nflits = [2, 3]\n'
+        'collectives = ["pattern", "All-gather@{0-3}", "allreduce@{0,1}{2,3}", '
+        '"pattern,allreduce"]\n'
+        f'traffic = ["{files["a.csv"]}", "{files["b.csv"]}"]\ncounts = ["{files["counts.csv"]}"]\n'
+    )
+    points = grid_points(read_sweep(write(text)))
+    found = {
+        (p["collective"], p.get("traffic", "")[-5:], "counts" in p, p.get("flits")) for p in points
+    }
+    assert found == {
+        ("pattern", "a.csv", False, None), ("pattern", "b.csv", False, 2),
+        ("pattern", "b.csv", False, 3), ("All-gather@{0-3}", "", True, None),
+        ("allreduce@{0,1}{2,3}", "", False, 2), ("allreduce@{0,1}{2,3}", "", False, 3),
+        *(("pattern,allreduce", name, False, flits) for name in ("a.csv", "b.csv")
+          for flits in (2, 3)),
+    }  # fmt: skip
+    first, *others = [point for point in points if point.get("collective") == "pattern"]
+    contents = file_contents(first)
+    row = compute_row(first, contents)
+    assert (row["status"], row["result"]["flits"]) == ("done", 4)
+    files["a.csv"].write_text("source,destinations,words\n0,2,9\n1,2,4\n")
+    assert compute_row(first)["reason"].startswith(f"Traffic {files['a.csv']} was changed after")
+    assert compute_row(first, contents)["result"] == row["result"]  # a worker on another machine
+    again = grid_points(read_sweep(write(text)))
+    assert {point_key(first)} == {*map(point_key, points)} - {*map(point_key, again)} - {
+        point_key(p) for p in points if p["collective"] == "pattern,allreduce"
+    }
+    assert compute_row(others[0])["status"] == "done"
+
+
 def test_defaults_are_left_to_the_planner(write):
     grid = read_sweep(write('topologies = ["4x4"]\ncollectives = ["allgather"]\n'))
     assert grid_points(grid) == [plan_step(algorithm="best")]
@@ -207,6 +251,18 @@ def test_all_stands_for_the_algorithms_that_know_the_collective(write):
         ),
         ('plans = ["none.json"]', "^Plan must be a schedule file, not none.json$"),
         (
+            'topologies = ["4"]\ncollectives = ["pattern"]',
+            "^The sweep lacks the key traffic; add it, as a list of files$",
+        ),
+        (
+            'topologies = ["4"]\ncollectives = ["pattern"]\ntraffic = ["none.csv"]',
+            "^Traffic must be a file, not none.csv$",
+        ),
+        (
+            'topologies = ["4"]\ncollectives = ["allgather@{0,x}"]',
+            "^Nodes of a group must be numbers and ranges",
+        ),
+        (
             'plans = ["grid.toml"]\ntopologies = ["4x4"]',
             "^Key topologies and key plans of a sweep exclude each other",
         ),
@@ -245,13 +301,16 @@ def test_command(write, capsys):
     assert rows.read_bytes() == before
 
 
-def test_help_lists_what_a_sweep_may_hold(write, capsys):
+def test_help_lists_what_a_sweep_may_hold(write, capsys, monkeypatch):
     """The example in the help is a valid sweep that has every key except `plans`."""
     with pytest.raises(SystemExit) as end:
         main(["sweep", "--help"])
     assert end.value.code == 0
     _, _, example = capsys.readouterr().out.partition("may be left out):\n")
     path = write(textwrap.dedent(example))
+    monkeypatch.chdir(path.parent)
+    for name in ("a.csv", "b.csv", "counts.csv"):
+        (path.parent / name).write_text("source,destinations\n0,1\n")
     keys = re.findall(r"^(\w+) =", path.read_text(), re.M)
     assert sorted(keys) == sorted({"steps", *AXES, "pnr", "seeds"} - {"plans"})
     assert len(grid_points(read_sweep(path))) > 100

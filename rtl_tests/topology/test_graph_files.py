@@ -238,7 +238,8 @@ TWO = {"kind": "graph", "nodes": 2, "arcs": [[0, 1, "a"], [1, 0, "a"]]}
     [
         {"nodes": True}, {"nodes": 10**12}, {"nodes": ["a", "a"]}, {"nodes": [1, 2]},
         {"weights": [1, 2]}, {"nodes": 2.0}, {"arcs": [[0, True, "a"], [1, 0, "a"]]},
-        {"arcs": [[0, 1, "a", 4], [1, 0, "a"]]}, {"arcs": [[0, 1, 1], [1, 0, 1]]},
+        {"arcs": [[0, 1, "a", 17], [1, 0, "a"]]}, {"arcs": [[0, 1, "a", True], [1, 0, "a"]]},
+        {"arcs": [[0, 1, 1], [1, 0, 1]]},
         {"link_latency": True}, {"link_latency": 1.0}, {"link_latency": None},
         {"link_latency": [True]}, {"link_latency": 0},
     ],

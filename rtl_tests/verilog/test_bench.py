@@ -1,13 +1,15 @@
 """The emitted cocotb bench: it passes by the manifest alone, and finds faults."""
 
-import importlib
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from fabrics import build_fabric
 from helpers import few, misrouted
@@ -17,6 +19,7 @@ import torusfabric as tf
 from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
+from torusfabric.collective import split_names
 from torusfabric.topology.boards import Boards
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
@@ -39,6 +42,9 @@ EXPORTS = {
     "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
     "beats-axi4": ("3x3", "allgather", {"max_flits": 5}, {"width": 16, "beat": 4, "bus": "axi4"}),
     "beats-core": ("3", "alltoall", {"flits": 4}, {"width": 8, "beat": 4, "top": "core"}),
+    "groups": (
+        "2x3", "exchange[+1]@{0,1,2}{3,4},alltoall@{0,1}{3,4,5}", {"max_flits": 2}, {},
+    ),
     "streams": ("2x3", "allgather@1", {"flits": 3}, {"top": "core"}),
 }  # fmt: skip
 
@@ -56,7 +62,7 @@ def exported(folder, topology, collective, lengths, options, *, width=9, fault=N
 def test_bench_of_each_interface_passes(tmp_path, interface):
     passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]))
     assert passed, text[-3000:]
-    modes = EXPORTS[interface][1].count(",") + 1
+    modes = len(split_names(EXPORTS[interface][1]))
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
 
 
@@ -294,3 +300,19 @@ def test_random_accesses(tmp_path, topology, width, seed, most):
     tf.emit(tf.Fabric(program, width=width, bus="axi-lite")).write(tmp_path)
     passed, text = run_bench(tmp_path, COCOTB_TEST_MODULES="bus_bench", SEED=seed)
     assert passed, text[-3000:]
+
+
+@pytest.mark.parametrize("name", ["min:fp32", "max:fp32", "min:bf16", "max:fp16", "add:saturating"])
+def test_bench_knows_built_in_operators(name):
+    """The bench has functions of its own for built-in operators that are associative."""
+    path = Path(tf.__file__).parent / "verilog" / "bench" / "files" / "collectives.py"
+    spec = importlib.util.spec_from_file_location("bench_collectives", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    operator = tf.Operator.parse(name)
+    width = (operator.widths or (16,))[0]
+    combine = module.combine_function({"width": width}, {"operators": [name]})
+    words = np.random.default_rng(1).integers(0, 1 << width, (200, 3), np.uint64)
+    words[::2] |= np.uint64(0x7F800000 if width == 32 else 0x7C00)  # infinities and NaNs
+    for row in words:
+        assert combine(row.tolist()) == int(operator.reduce(row[:, None], width)[0])

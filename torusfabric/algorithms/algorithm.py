@@ -239,6 +239,9 @@ class Algorithm:
     irregular : bool
         True if the algorithm plans collectives in groups of nodes that a user lists. If False, the
         default, it is asked only for one group of all nodes, and for the groups along axes.
+    slow_links : bool
+        True if the algorithm plans on networks with links that carry less than a flit a cycle, see
+        `Rated`.
 
     Examples
     --------
@@ -260,6 +263,7 @@ class Algorithm:
     most_arcs: int | None = None
     any_network: bool = False
     irregular: bool = False
+    slow_links: bool = False
 
     def why_not(self, topology: Topology, collective: Collective, options: Options) -> str | None:
         """Return the need of the algorithm that a selection does not meet, or None if it fits.
@@ -278,9 +282,12 @@ class Algorithm:
         if collective.kind not in self.collectives:
             return f"one of the collectives {', '.join(self.collectives)}"
         if collective.is_irregular and not self.irregular:
-            return "all nodes, or groups along axes such as @0"
+            beside = "a network without relays, and " if topology.relays else ""
+            return f"{beside}all nodes, or groups along axes such as @0"
         for name in self.unknown(options):
             return f"{option_flag(name)} left out"
+        if topology.spacing_multiple > 1 and not self.slow_links:
+            return "links of at least a flit a cycle"
         if not (self.any_network or isinstance(topology, CayleyGraph)):
             hint = "" if self._is_built_in else ": its Algorithm lacks any_network=True"
             return f"a network that looks the same from every node, such as a torus{hint}"

@@ -280,6 +280,8 @@ def schedule_cost(schedule: Schedule, traffic: CheckedTraffic | None = None) -> 
         found = traffic or check(schedule)
         counted = sum(found.round_hops), sum(found.round_blocks), found.transfers
     delta, blocks, transfers = counted
+    if schedule.topology.spacing_multiple > 1:
+        blocks = schedule.round_count  # slow links are busy in rounds in which nothing is sent
     return ScheduleCost(
         switching=schedule.switching,
         rounds=schedule.round_count,

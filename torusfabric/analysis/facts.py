@@ -7,7 +7,7 @@ from ..collective import Operator
 from ..errors import InputError
 from ..schedule import Schedule, Switching
 from ..toolchain.public import public
-from ..topology import Faulty
+from ..topology import Faulty, node_ranges
 from .bounds import find_bound
 from .check import Progress, check
 from .cost import schedule_cost, step_length
@@ -62,8 +62,10 @@ def schedule_facts(
         cycle limit: no hardware takes fewer cycles for messages of ``limit_flits`` flits, see
         `torusfabric.analysis.volume.cycle_limit`. On networks that do not look the same from each
         node, ``cut`` describes the cut that determines ``tau_bound``, and ``renumbered`` lists
-        nodes whose number differs from the whole network. On a graph whose nodes have labels,
-        ``root`` is the root of a single group with its label.
+        nodes whose number differs from the whole network. ``rates`` says how far apart messages on
+        links with rates below 1 are. ``relays`` lists the nodes that only relay. On a graph whose
+        nodes have labels, and beside relays, ``root`` is the node that is the root of a single
+        group.
 
     Raises
     ------
@@ -77,15 +79,21 @@ def schedule_facts(
     traffic = check(schedule, operators=operators, progress=progress)
     cost = schedule_cost(schedule, traffic)
     least = find_bound(schedule, traffic)
-    length = schedule.collective.longest_flits or flits or schedule.chunks
+    length = flits or schedule.collective.listed_flits or schedule.chunks
     topology = schedule.topology
     network: dict[str, str] = {}
     if cut := limiting_cut_text(topology, schedule.collective):
         network["cut"] = cut
+    if topology.spacing_multiple > 1:
+        slow = [n for n in topology.spacing_of_arc[topology.linked].tolist() if n > 1]
+        apart = " or ".join(map(str, sorted({*slow})))
+        network["rates"] = f"{len(slow)} arcs carry a message at most every {apart} steps"
     if schedule.collective.root is not None:
         root, *others = schedule.collective.groups(topology).members[:, schedule.collective.root]
-        if not others and topology.has_label(int(root)):
+        if not others and (topology.has_label(int(root)) or topology.relays):
             network["root"] = f"node {root} {topology.node_name(int(root))}"
+    if topology.relays:
+        network["relays"] = ", ".join(node_ranges(topology.relays))
     if isinstance(topology, Faulty) and topology.broken_nodes:
         network["renumbered"] = topology.renumbered or "none"
     return {

@@ -110,7 +110,10 @@ def measure_link_use(schedule: Schedule) -> LinkUse:
 
 
 def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
-    """Yield for each round an array of shape (nodes, ports), True for busy arcs."""
+    """Yield for each round an array of shape (nodes, ports), True for busy arcs.
+
+    An arc that carries a message only every n rounds is busy for n rounds with each.
+    """
     topology = schedule.topology
     shape = topology.nodes, topology.ports
     if isinstance(schedule, Lifted):
@@ -124,12 +127,13 @@ def busy_arcs(schedule: Schedule) -> Iterator[BoolArray]:
         for row in schedule.offset >= 0:
             yield np.broadcast_to(row, shape)
         return
-    for transfers in schedule.rounds():
-        busy = np.zeros(shape, bool)
+    free, spacing = np.zeros(shape, np.int64), topology.spacing_of_arc
+    for number, transfers in enumerate(schedule.rounds()):
         if len(transfers):
             there = transfers.hops >= 0
-            busy[transfers.walk(topology)[:, :-1][there], transfers.hops[there]] = True
-        yield busy
+            used = transfers.walk(topology)[:, :-1][there], transfers.hops[there]
+            free[used] = number + spacing[used]
+        yield free > number
 
 
 def _lift_arcs(values: NDArray[Any], groups: Groups) -> NDArray[Any]:

@@ -15,10 +15,10 @@ import numpy as np
 
 from ..collective import NO_NODE, Collective
 from ..schedule import Duplex, Switching
-from ..topology import CayleyGraph, Topology, Torus
+from ..topology import CayleyGraph, Topology, Torus, at_equal_rates
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
-from .irregular import group_worst_cut, irregular_least_time, irregular_longest_distance
+from .irregular import irregular_least_time, irregular_limit_text, irregular_longest_distance
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -72,6 +72,11 @@ def least_time(
     >>> least_time(tf.Torus(6, 6), tf.parse_collective("allgather"))
     Fraction(35, 4)
     """
+    if (multiple := topology.spacing_multiple) > 1:
+        network, most = at_equal_rates(topology), None if ports is None else ports * multiple
+        return multiple * least_time(
+            network, collective, switching=switching, ports=most, duplex=duplex
+        )
     if collective.is_irregular:
         return irregular_least_time(topology, collective, ports)
     if collective.axes is not None:
@@ -290,12 +295,13 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     >>> limiting_cut_text(tf.parse_topology("mesh:4x6"), tf.parse_collective("alltoall"))
     '144 messages over 4 links into nodes 0 (0,0), 1 (0,1), 2 (0,2) and 9 more'
     """
+    if (multiple := topology.spacing_multiple) > 1:
+        text = limiting_cut_text(at_equal_rates(topology), collective)
+        return text and f"{text}, where a link of a flit a cycle counts {multiple} times"
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     if collective.is_irregular:
-        limit = group_worst_cut(topology, collective)
-        least = least_time(topology, collective)
-        return "" if limit is None or limit.message_times < least else cut_text(topology, limit)
+        return irregular_limit_text(topology, collective)
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)

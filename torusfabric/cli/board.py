@@ -164,11 +164,12 @@ def _check_selection(spec: FabricSpec, board: "Board") -> None:
     from ..collective import parse_collective, split_name, split_names
     from ..fpga.board import check_selection
     from ..program.program import require_width
-    from ..topology import parse_topology
+    from ..topology import parse_topology, with_rates
 
     flits, width = spec.max_flits or spec.flits, require_width(spec.width, ())
     try:
         topology = parse_topology(spec.topology)
+        topology = topology if spec.rate is None else with_rates(topology, spec.rate)
         names = [split_name(name).collective for name in split_names(spec.collective)]
         collectives = [parse_collective(name, topology=topology) for name in names]
     except (InputError, TypeError, AttributeError):

@@ -33,6 +33,7 @@ from .tables import check_fabric_file, fabric_with_image
 if TYPE_CHECKING:
     from ..contract.adapter import System
     from ..fabric.fabric import Fabric
+    from ..program import Program
     from ..simulation.engines import Job
 
 __all__ = ["add_commands"]
@@ -46,6 +47,8 @@ SCHEDULE_FACTS = (
     "bound_where",
     "cut",
     "renumbered",
+    "rates",
+    "relays",
     "limit",
     "limit_flits",
     "why",
@@ -61,10 +64,9 @@ SCHEDULE_FACTS = (
 #: them that are left out for several collectives.
 SHOWN_FACTS = ("topology", "collective", "operator", "algorithm", "forms", "why", "engine", "nodes",
          "width", "flits", "router_classes", "origins", "latency", "steps", "rounds", "bound",
-         "cycle limit", "delta", "message times", "stream", "jobs", "dropped", "cycles",
-         "predicted_cycles",
-         "cost_formula", "constant", "roots", "words_checked", "words_wrong", "port_words",
-         "direct_words", "stall", "throughput")  # fmt: skip
+         "cycle limit", "delta", "message times", "stream", "order of operands", "jobs", "dropped",
+         "cycles", "predicted_cycles", "cost_formula", "constant", "roots", "words_checked",
+         "words_wrong", "port_words", "direct_words", "stall", "throughput")  # fmt: skip
 SINGLE_MODE_FACTS = ("operator", "router_classes", "latency", "constant", "roots", "throughput")
 
 
@@ -115,9 +117,9 @@ def _add_run_options(group: _ActionsContainer) -> None:
             reset. Default: 1.
         --through-port: Move all words through the host port. Default: 1,000 words of a run each
             way, while the others are put into the memories of nodes and taken from there.
-        --jobs N: Number of random runs (length, root, operator) after the usual ones, where
-            --max-flits or several operators leave a choice, and always with --top stream. Default:
-            20.
+        --jobs N: Number of random runs (words, length, root, operator) after the usual ones.
+            Default: 20 where --max-flits or several operators leave a choice, and with --top
+            stream; otherwise 0.
         --engine: Engine that runs the simulation. Default: auto, by the size of the work.
         """,
         data_seed=(parse_non_negative_int, 1),
@@ -159,7 +161,7 @@ def run_simulate(arguments: Namespace) -> None:
     report, engine, reason = _run_jobs(arguments, fabric)
     result = report.to_json() | {name: facts[name] for name in SCHEDULE_FACTS if name in facts}
     result |= {"engine_reason": reason, "build_seconds": round(engine.build_seconds, 3)}
-    result |= {"wave": arguments.wave}
+    result |= {"wave": arguments.wave} | _order_facts(fabric.program)
     result |= {} if streams else {"latency": latency, "trace": arguments.trace}
     known = {} if streams else {"origins": report.origins, "costs": report.cycle_costs}
     print_report(arguments, result, _result_facts(result | known))
@@ -179,9 +181,36 @@ def _run_system(system: System | None, arguments: Namespace) -> None:
         report = drive.simulate(
             system, vars(arguments), jobs=count, seed=arguments.data_seed, progress=progress
         )
-    facts, words = system.facts(), report.in_words() | system.facts_text()
+    orders = _order_facts(system.fabric.program)
+    facts, words = system.facts() | orders, report.in_words() | system.facts_text()
+    words |= _order_text(orders)
     print_report(arguments, report.to_json() | facts, words)
     raise_if_wrong(report)
+
+
+def _order_facts(program: Program) -> dict[str, Any]:
+    """Return the entry ``operand_orders`` of the report, or nothing if no order changes a sum.
+
+    It has the trees of additions, their depth and the error bound for each mode with an operator
+    that is not associative, at the longest messages.
+    """
+    modes = [
+        {"mode": number} | program.operand_orders(mode=number).to_json()
+        for number, mode in enumerate(program.modes)
+        if not all(operator.associative for operator in mode.operators)
+    ]
+    return {"operand_orders": modes} if modes else {}
+
+
+def _order_text(result: dict[str, Any]) -> dict[str, str]:
+    """Return the order of operands of a report for people, with the first tree of each mode."""
+    found = []
+    for orders in result.get("operand_orders", ()):
+        bound = orders["error_bound"]
+        error = f"; error at most {bound:.3g} of the sum of magnitudes" if bound else ""
+        count = f"{orders['tree_count']} tree" + "s" * (orders["tree_count"] > 1)
+        found.append(f"{count}, at most {orders['depth']} deep, as {orders['trees'][0]}{error}")
+    return {"order of operands": "; ".join(found)} if found else {}
 
 
 def _check_stream_arguments(arguments: Namespace) -> None:
@@ -325,6 +354,7 @@ def _result_facts(result: dict[str, Any]) -> dict[str, Any]:
     said["dropped"] = ", ".join(errors) or None
     constants = [cost.constant_cycles_text for cost in result.get("costs", ())]
     said["constant"] = constants[0] if constants else None
+    said |= _order_text(result)
     if (rate := result.get("throughput")) is not None:
         most = result["throughput_bound"]
         said["throughput"] = f"{rate:g} words a cycle a node, at most {most:g}"

@@ -19,7 +19,7 @@ examples:
   torusfabric sweep grid.toml -o grid.jsonl
 
 plans = ["plan.json", "a.json,b.json", ..], or --plan, puts schedule files in place of the
-five lists from topologies to chunks; without them grid.toml holds (all but topologies and
+lists from topologies to counts; without them grid.toml holds (all but topologies and
 collectives may be left out):
   steps = ["plan", "cycles", "simulate", "synth"]  # default plan alone
   topologies = ["4x4", "6x8", "4x4x4"]
@@ -28,6 +28,8 @@ collectives may be left out):
   ports = [2, 4]
   chunks = [1, 2]
   link_latencies = ["1", "0:1,1:4"]    # cycles of links
+  traffic = ["a.csv", "b.csv"]           # messages of the collective pattern
+  counts = ["counts.csv"]                # lengths, where messages may be unequal
   widths = [8, 32]                       # default 32
   flits = [2, 8]                         # default one for each chunk
   max_flits = [8, 64]                    # further ones, in which each run chooses up to so many

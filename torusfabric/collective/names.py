@@ -11,7 +11,6 @@ import numpy as np
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public
-from ..toolchain.reading import read_text
 from ..toolchain.values import (
     entries_of,
     message_text,
@@ -21,15 +20,13 @@ from ..toolchain.values import (
 )
 from ..topology import Topology, check_members, parse_axes, split_faults
 from .collective import Collective
+from .counts import parse_counts
 from .definitions import COLLECTIVES
 from .offsets import split_offsets
-from .traffic import Traffic, integer_table
+from .traffic import Traffic
 
 __all__ = ["parse_collective"]
 
-
-#: The largest file of counts, in bytes.
-MOST_COUNT_BYTES = 2**26
 
 #: The most nodes of one range in the text of a group.
 MOST_RANGE = 2**20
@@ -68,15 +65,16 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
         The offsets to which nodes send in an exchange or halo, if `name` has none in brackets:
         names of ports, or coordinates such as ``"(1,-2)"``.
     groups : sequence of (sequence of (int or str)), or str, optional
-        The nodes of each group, in the order of their positions, if `name` has none in braces. All
-        groups have the same number of nodes. If `topology` is given, a node may be called by its
-        name.
+        The nodes of each group, in the order of their positions, if `name` has none in braces. If
+        `topology` is given, a node may be called by its name.
     traffic : Traffic, path, or iterable of messages, optional
-        The messages of a pattern; a path is that of a file for `Traffic.read`.
+        The messages of a pattern; a path is that of a file for `Traffic.read`. If `topology` is
+        given, a node may be called by its name.
     counts : array_like of int, or path, optional
         The flits of each message, if they are unequal: a number for each origin (all-gather,
         gather) or each destination (scatter, reduce-scatter), or a matrix [origin, destination]
-        (all-to-all). A path is that of a file with a row of numbers a line.
+        (all-to-all). A path is that of a file with a row of numbers a line. The file may have the
+        names of the nodes in its first line, in its first column, or in both.
     topology : Topology, optional
         If given, root, axes, offsets and nodes must exist in this topology.
 
@@ -110,25 +108,34 @@ def parse_collective(  # noqa: PLR0913 (one choice of a user each)
         raise InputError("Groups must be given by axes or by nodes, not by both")
     if offsets and not COLLECTIVES[kind].local:
         raise InputError(f"{kind} takes no offsets; leave [{','.join(offsets)}] out")
-    messages: Any = Traffic.read(traffic) if isinstance(traffic, str | os.PathLike) else traffic
+    messages: Any = traffic
+    if isinstance(traffic, str | os.PathLike):
+        messages = Traffic.read(traffic, topology)
+    # On a network with relays, a collective runs among all other nodes.
+    others = topology is not None and topology.relays and not members and kind != "pattern"
+    if topology is not None and others:
+        relays = {*topology.relays}
+        members = (tuple(node for node in range(topology.nodes) if node not in relays),)
     collective = Collective(
         kind,
         axes=_parse_axes(axes, topology),
         offsets=offsets,
         members=members,
-        traffic=messages if messages is None else Traffic(messages),
-        lengths=() if counts is None else _parse_counts(kind, counts),
+        traffic=None if messages is None else Traffic(messages, topology),
+        lengths=() if counts is None else parse_counts(kind, counts, topology, members),
     )
     if topology is not None:
         check_members(topology, members)
         if collective.traffic is not None:
-            collective.traffic.check_nodes(topology.nodes)
+            collective.traffic.check_nodes(topology.nodes, topology.relays)
         _ = collective.blocks(topology, 1).message_lengths  # refuses counts of another shape
     if topology is not None and collective.local:
         if topology.nodes == 1:
             raise InputError(f"Topology must have two nodes or more for {kind}, not {topology}")
         collective.targets(topology)  # refuses an offset that a group does not have
     if collective.rooted:
+        if topology is not None and others:
+            root = _root_beside_relays(root, collective, topology)
         return replace(collective, root=_parse_root(root, collective, topology))
     if root is not None:
         raise InputError(f"{kind} has no root; leave the root {message_text(root)} out")
@@ -172,25 +179,6 @@ def _extract_groups(
         )
     parts = re.findall(r"\{([^{}]*)\}", groups)
     return name, tuple(tuple(_nodes_of_text(part, topology)) for part in parts)
-
-
-def _parse_counts(kind: str, counts: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the field `lengths` of a collective, given the numbers of a user or their file."""
-    if isinstance(counts, str | os.PathLike):
-        rows = [
-            [parse_non_negative_int("Count", word) for word in line.replace(",", " ").split()]
-            for line in read_text(counts, "File of counts", most=MOST_COUNT_BYTES).splitlines()
-            if line.strip()
-        ]
-        if len({len(row) for row in rows}) > 1:
-            raise InputError(f"File of counts {counts} must have equally many numbers in each line")
-        counts = rows
-    table = integer_table("Counts", counts)
-    if kind in ("allgather", "gather"):
-        table = table.reshape(-1, 1)
-    elif kind in ("scatter", "reduce-scatter"):
-        table = table.reshape(1, -1)
-    return tuple(map(tuple, np.atleast_2d(table).tolist()))
 
 
 def _node_number(node: object, topology: Topology | None) -> int:
@@ -259,10 +247,26 @@ def _parse_root(root: int | str | None, collective: Collective, topology: Topolo
         root = _root_by_name(root, collective, topology)
     if not isinstance(root, int | np.integer) or isinstance(root, bool):
         raise InputError(f"Root must be {number}, not {message_text(root)}")
-    nodes = None if topology is None else collective.groups(topology).group_size
+    nodes = None if topology is None else int(collective.groups(topology).sizes.min())
     if root < 0 or (nodes is not None and root >= nodes):
         raise InputError(f"Root must be {where} from 0 to {(nodes or 1) - 1}, not {root}")
     return int(root)
+
+
+def _root_beside_relays(root: object, collective: Collective, topology: Topology) -> Any:
+    """Return the position of the root of a collective among all nodes that are no relays.
+
+    A user gives the root by its number or its name in the whole network. Any other value is
+    returned unchanged.
+    """
+    node = topology.find_node(root)
+    if node in topology.relays:
+        raise InputError(
+            f"Root must be a node that sends and receives, not {message_text(root)}, a relay of "
+            f"{topology}"
+        )
+    (members,) = collective.members
+    return root if node is None else members.index(node)
 
 
 def _root_by_name(root: str, collective: Collective, topology: Topology) -> int:

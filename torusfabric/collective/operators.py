@@ -21,11 +21,14 @@ from ..errors import InputError
 from ..toolchain.exports import load_entry_points
 from ..toolchain.public import public, public_class, require_fields
 from ..toolchain.values import is_iterable, message_text, parse_non_negative_int, unknown_name_error
+from .float_operators import float_operator_parts
+from .floats import FORMATS
 
 if TYPE_CHECKING:
     from amaranth.hdl import Module, Value
 
-__all__ = ["ADD", "OPERATORS", "SIGNED", "Operator", "parse_operators", "register_operator"]
+__all__ = ["ADD", "FLOATS", "OPERATORS", "SATURATING", "SIGNED", "Operator", "parse_operators",
+           "register_operator"]  # fmt: skip
 
 Words: TypeAlias = NDArray[Any]
 
@@ -33,7 +36,7 @@ Words: TypeAlias = NDArray[Any]
 ENTRY_POINT_GROUP = "torusfabric.operators"
 
 #: The form of an operator's name.
-_NAME = re.compile(r"[a-z][a-z0-9_]*(:signed)?")
+_NAME = re.compile(r"[a-z][a-z0-9_]*(:[a-z][a-z0-9_]*)*")
 
 #: Widths at which the claims of an operator are tested, unless the operator lists its own widths.
 TESTED_WIDTHS = (1, 2, 7, 32, 64)
@@ -50,8 +53,9 @@ class Operator:
     Parameters
     ----------
     name : str
-        The name that `--op` takes: lower-case letters, digits and ``_``. The suffix ``:signed``
-        marks a two's complement operator where an unsigned one has the same name.
+        The name that `--op` takes: lower-case letters, digits and ``_``. Suffixes after colons name
+        the kind of numbers, as in ``add:fp32``. The suffix ``:signed`` marks a two's complement
+        operator where an unsigned one has the same name.
     function : callable
         Function from two arrays of words and their width to the array of results. Words are uint64,
         or Python integers in an array of objects if they are wider than 64 bits.
@@ -77,6 +81,11 @@ class Operator:
         combined in the order in which they arrive.
     idempotent : bool, optional
         True if ``combine(x, x) == x``.
+    typical : callable, optional
+        Function from random words, an array of shape (.., words), and their width to typical
+        operands, for random runs; by default the random words themselves.
+    unit_roundoff : float, optional
+        For a floating-point sum, the largest relative error of one addition; otherwise 0.
 
     Examples
     --------
@@ -98,6 +107,8 @@ class Operator:
     associative: bool = field(default=True, compare=False, repr=False)
     commutative: bool = field(default=True, compare=False, repr=False)
     idempotent: bool = field(default=False, compare=False, repr=False)
+    typical: Callable[[Words, int], Words] | None = field(default=None, compare=False, repr=False)
+    unit_roundoff: float = field(default=0.0, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the operator as its name, which the other process looks up in its own registry."""
@@ -269,11 +280,12 @@ def _check_fields(operator: Operator) -> None:
             "Name of an operator must be lower-case letters, digits and _, not "
             f"{message_text(operator.name)}"
         )
-    for part in ("function", "identity", "hardware", "proof"):
-        given = message_text(getattr(operator, part))
-        if not callable(getattr(operator, part)) and (part, operator.proof) != ("proof", None):
+    for part in ("function", "identity", "hardware", "proof", "typical"):
+        given = getattr(operator, part)
+        if not callable(given) and (given is not None or part not in ("proof", "typical")):
             raise InputError(
-                f"{part.capitalize()} of operator {operator.name} must be a function, not {given}"
+                f"{part.capitalize()} of operator {operator.name} must be a function, not "
+                f"{message_text(given)}"
             )
     parse_non_negative_int(f"Latency of operator {operator.name}", operator.latency)
     if not operator.commutative:
@@ -329,7 +341,7 @@ def _load_entry_points() -> None:
     load_entry_points(ENTRY_POINT_GROUP, "an operator", register_operator)
 
 
-# The built-in operators. All are commutative and associative at any width.
+# The built-in operators. All are commutative, and most are associative, at any width.
 
 
 def _infix_operator(
@@ -386,24 +398,78 @@ def _min_max_operator(name: str) -> Operator:
     return Operator(name, function, identity, hardware, proof=proof, idempotent=True)
 
 
+def _saturating_operator(*, signed: bool) -> Operator:
+    """Return the operator for sums that stop at the largest and the smallest word.
+
+    Signed sums are not associative: 100 + 100 - 100 in 8 bits is 27 or 100.
+    """
+
+    def function(a: Words, b: Words, width: int) -> Words:
+        word = (lambda value: value) if a.dtype == object else a.dtype.type
+        mask, shift = word((1 << width) - 1), word(width - 1)
+        if not signed:
+            limited: Words = np.where(b > (a ^ mask), mask, a + b & mask)
+            return limited
+        total, top = a + b & mask, word(1 << (width - 1))
+        overflows = ((a ^ total) & (b ^ total)) >> shift > 0
+        # The largest word for two positive words, the smallest for two negative ones.
+        limit = np.where(a >> shift > 0, top, top ^ mask)
+        result: Words = np.where(overflows, limit, total)
+        return result
+
+    def hardware(m: Module, a: Value, b: Value) -> Value:
+        from amaranth.hdl import Cat, Mux  # imported here because planning needs no Amaranth
+
+        total = a + b
+        if not signed:
+            return total[: len(a)] | total[len(a)].replicate(len(a))
+        overflows = (a[-1] ^ total[len(a) - 1]) & (b[-1] ^ total[len(a) - 1])
+        return Mux(overflows, Cat((~a[-1]).replicate(len(a) - 1), a[-1]), total[: len(a)])
+
+    def proof(a: str, b: str, width: int) -> str:
+        total, ones = f"{width}'({a} + {b})", f"{{{width}{{1'b1}}}}"
+        if not signed:
+            return f"(({b} > ({a} ^ {ones})) ? {ones} : {total})"
+        top = f"({ones} ^ ({ones} >> 1))"
+        limit = f"((({a} & {top}) != 0) ? {top} : ({ones} >> 1))"
+        return f"((({a} ^ {total}) & ({b} ^ {total}) & {top}) != 0 ? {limit} : {total})"
+
+    return Operator(
+        "add:saturating" + ":signed" * signed, function, lambda width: 0, hardware,
+        proof=proof, associative=not signed,
+    )  # fmt: skip
+
+
+_SHARING = (
+    _infix_operator("add", "+", add),
+    *map(_min_max_operator, ("min", "max")),
+    _infix_operator("and", "&", and_, ones=True),
+    _infix_operator("or", "|", or_),
+    _infix_operator("xor", "^", xor),
+    *map(_min_max_operator, ("min:signed", "max:signed")),
+)
+
+#: Names of the built-in operators on unsigned words of any width, which share hardware.
+OPERATORS = tuple(operator.name for operator in _SHARING if not operator.signed)
+
+#: Names of the operators on two's complement words of any width that share hardware with those.
+SIGNED = tuple(operator.name for operator in _SHARING if operator.signed)
+
+#: Names of the sums that stop at the largest and the smallest word, at any width.
+SATURATING = ("add:saturating", "add:saturating:signed")
+
+#: Names of the floating-point operators; see `floats`.
+FLOATS = tuple(f"{operation}:{kind}" for kind in FORMATS for operation in ("add", "min", "max"))
+
 #: All registered operators by name, including those of other packages.
 REGISTERED = {
     operator.name: operator
     for operator in (
-        _infix_operator("add", "+", add),
-        *map(_min_max_operator, ("min", "max")),
-        _infix_operator("and", "&", and_, ones=True),
-        _infix_operator("or", "|", or_),
-        _infix_operator("xor", "^", xor),
-        *map(_min_max_operator, ("min:signed", "max:signed")),
+        *_SHARING,
+        *(_saturating_operator(signed=signed) for signed in (False, True)),
+        *(Operator(name, **float_operator_parts(name)) for name in FLOATS),
     )
 }
 
 #: The default operator of a reduction.
 ADD = REGISTERED["add"]
-
-#: Names of the built-in operators on two's complement words.
-SIGNED = tuple(name for name, operator in REGISTERED.items() if operator.signed)
-
-#: Names of the other built-in operators.
-OPERATORS = tuple(name for name in REGISTERED if name not in SIGNED)

@@ -10,11 +10,10 @@ messages.
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from typing_extensions import Self
@@ -22,11 +21,15 @@ from typing_extensions import Self
 from ..errors import InputError
 from ..toolchain.destinations import AnyPath
 from ..toolchain.public import public_class
-from ..toolchain.reading import read_text
-from ..toolchain.values import entries_of, is_iterable, message_text, parse_positive_int
-
-if TYPE_CHECKING:
-    from ..topology import IntArray
+from ..toolchain.reading import parse_json, read_text
+from ..toolchain.values import (
+    entries_of,
+    is_iterable,
+    message_text,
+    parse_positive_int,
+    require_type,
+)
+from ..topology import IntArray, Topology
 
 __all__ = ["Message", "Traffic", "integer_table"]
 
@@ -69,6 +72,8 @@ class Traffic:
         Each message is a tuple, a mapping with these keys, or a `Message`. `destinations` is a node
         or several nodes. `words` is the length in flits (default 1), and `tag` a name (default
         none).
+    topology : Topology, optional
+        The network in which names in place of node numbers are looked up.
 
     Raises
     ------
@@ -83,11 +88,15 @@ class Traffic:
     >>> traffic = tf.Traffic([(0, 1, 4), (0, [2, 3], 2)])
     >>> traffic.messages[1].destinations, traffic.message_numbers, traffic.longest_flits
     ((2, 3), (1, 0), 4)
+    >>> tf.Traffic([("(0,1)", "(1,1)")], tf.Torus(4, 4)).messages[0].destinations
+    (5,)
     """
 
     messages: tuple[Message, ...]
 
-    def __init__(self, messages: Iterable[Any]) -> None:
+    def __init__(self, messages: Iterable[Any], topology: Topology | None = None) -> None:
+        if topology is not None:
+            require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         if isinstance(messages, Traffic):
             messages = messages.messages
         if isinstance(messages, str | bytes | Mapping) or not is_iterable(messages):
@@ -95,13 +104,16 @@ class Traffic:
                 "Traffic must be a list of messages, such as tf.Traffic([(0, 5, 8)]), not "
                 f"{message_text(messages)}"
             )
-        read = tuple(_parse_message(entry, f"Message {k}") for k, entry in enumerate(messages, 1))
+        find_node = partial(_find_node, topology=topology)
+        read = tuple(
+            _parse_message(entry, f"Message {k}", find_node) for k, entry in enumerate(messages, 1)
+        )
         if not 0 < len(read) <= MOST_MESSAGES:
             raise InputError(f"Traffic must have 1 to {MOST_MESSAGES} messages, not {len(read)}")
         object.__setattr__(self, "messages", read)
 
     @classmethod
-    def read(cls, path: AnyPath) -> Self:
+    def read(cls, path: AnyPath, topology: Topology | None = None) -> Self:
         """Return the traffic that a file lists.
 
         Parameters
@@ -110,18 +122,25 @@ class Traffic:
             A CSV file whose first line names the columns ``source,destinations,words,tag``; several
             destinations have blanks between them. Or a file with a JSON object a line, with the
             same keys, where ``destinations`` is a number or a list.
+        topology : Topology, optional
+            The network. If it is given, a file may have names of nodes in place of numbers. A
+            number that is also the name of another node is refused; ``(7)`` is the name 7.
 
         Raises
         ------
         InputError
             If the file cannot be read. The message names the line.
         """
+        if topology is not None:
+            require_type("Topology", topology, Topology, "a Topology, such as tf.Torus(4, 4)")
         text = read_text(path, "Traffic file", most=MOST_FILE_BYTES)
-        entries = _json_entries(text) if text.lstrip()[:1] in ("{", "[") else _csv_entries(text)
+        is_json = text.lstrip()[:1] in ("{", "[")
+        entries = _json_entries(text) if is_json else _csv_entries(text, topology)
+        find_node = partial(_find_node, topology=topology, in_file=True)
         found: list[Message] = []
         for line, entry in entries:
             try:
-                found.append(_parse_message(entry, f"Line {line}"))
+                found.append(_parse_message(entry, f"Line {line}", find_node))
             except InputError as error:
                 raise InputError(f"Traffic file {path}: {error}") from None
         if not found:
@@ -129,15 +148,20 @@ class Traffic:
         return cls(found)
 
     @classmethod
-    def from_graph(cls, graph: Any, weight: str = "weight") -> Self:
+    def from_graph(
+        cls, graph: Any, weight: str = "weight", topology: Topology | None = None
+    ) -> Self:
         """Return a message for each edge of a NetworkX graph.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            The nodes are numbers. An edge of an undirected graph stands for a message each way.
+            The nodes are numbers, or names of nodes of `topology`. An edge of an undirected graph
+            stands for a message each way.
         weight : str
             The attribute of an edge that has the length of its message in flits (default 1).
+        topology : Topology, optional
+            The network in which names are looked up.
 
         Examples
         --------
@@ -148,7 +172,8 @@ class Traffic:
         if not hasattr(graph, "to_directed"):
             raise InputError(f"Graph must be a NetworkX graph, not {message_text(graph)}")
         directed = graph.to_directed()
-        return cls((a, b, data.get(weight, 1)) for a, b, data in directed.edges(data=True))
+        edges = ((a, b, data.get(weight, 1)) for a, b, data in directed.edges(data=True))
+        return cls(edges, topology)
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Self:
@@ -239,11 +264,24 @@ class Traffic:
             found[message.source, number] = message.words
         return found
 
-    def check_nodes(self, nodes: int) -> None:
-        """Raise an `InputError` if a message names a node that a network of `nodes` nodes lacks."""
-        most = max(max(m.source, *m.destinations) for m in self.messages)
-        if most >= nodes:
-            raise InputError(f"Nodes of traffic must be from 0 to {nodes - 1}, not {most}")
+    def check_nodes(self, nodes: int, relays: Sequence[int] = ()) -> None:
+        """Raise an `InputError` if a message names a node that does not exist or only relays.
+
+        Parameters
+        ----------
+        nodes : int
+            Number of nodes of the network.
+        relays : sequence of int
+            The nodes that send and receive nothing of their own.
+        """
+        ends = np.unique(self.delivery_table[:, ::2])
+        if ends[-1] >= nodes:
+            raise InputError(f"Nodes of traffic must be from 0 to {nodes - 1}, not {ends[-1]}")
+        for node in ends[np.isin(ends, relays)].tolist():
+            raise InputError(
+                f"Traffic must leave out node {node}, a relay, which sends and receives nothing "
+                "of its own"
+            )
 
     def to_json(self) -> list[list[Any]]:
         """Return the messages as an entry of a schedule file, [source, destinations, words, tag].
@@ -285,8 +323,34 @@ def integer_table(what: str, values: Any) -> IntArray:
     return table
 
 
-def _parse_message(entry: Any, where: str) -> Message:
-    """Return a message, given as a tuple or a mapping; `where` names it in errors."""
+def _find_node(
+    node: object, noun: str, topology: Topology | None, *, in_file: bool = False
+) -> int | None:
+    """Return the number of a node, given its number or its name; None for any other value.
+
+    Parameters
+    ----------
+    noun : str
+        Noun for the node, with which an error message begins.
+    topology : Topology or None
+        The network in which a name is looked up.
+    in_file : bool
+        True to refuse a number that is also the name of another node.
+    """
+    if topology is not None and in_file and isinstance(node, str | int):
+        return None if isinstance(node, bool) else topology.node_in_file(node, noun=noun)
+    if topology is not None and isinstance(node, str):
+        return topology.node_number(node, noun=noun)
+    return node if type(node) is int and node >= 0 else None
+
+
+def _parse_message(
+    entry: Any, where: str, find_node: Callable[[object, str], int | None]
+) -> Message:
+    """Return a message, given as a tuple or a mapping; `where` names it in errors.
+
+    `find_node` returns the number of a node that a message names, or None.
+    """
     if isinstance(entry, Mapping):
         if unknown := [key for key in entry if key not in COLUMNS]:
             raise InputError(f"{where} must have the keys {', '.join(COLUMNS)}, not {unknown[0]}")
@@ -301,15 +365,22 @@ def _parse_message(entry: Any, where: str) -> Message:
             f"{where} must be (source, destinations, words, tag), not {message_text(entry)}"
         )
     source, destinations, words, tag = given
-    nodes = entries_of(destinations)
-    if not all(type(node) is int and node >= 0 for node in (*entries_of(source), *nodes)):
-        raise InputError(f"{where}: nodes must be numbers from 0 on, not {source}, {destinations}")
+    ends = [find_node(source, f"{where}: source")]
+    ends += [find_node(node, f"{where}: destination") for node in entries_of(destinations)]
+    known = [end for end in ends if end is not None]
+    if len(known) < len(ends):
+        raise InputError(
+            f"{where}: nodes must be numbers from 0 on, or names with topology=.., not {source}, "
+            f"{destinations}"
+        )
+    node, *nodes = known
+    if not isinstance(tag, str | int | float):
+        raise InputError(f"{where}: the tag must be a text, not {message_text(tag)}")
     if not nodes or len(set(nodes)) < len(nodes):
         raise InputError(f"{where} must have one or several different destinations")
-    (node,) = entries_of(source)
     if node in nodes:
         raise InputError(f"{where} must lead to other nodes than its source, {node}")
-    return Message(node, nodes, parse_positive_int(f"{where}: words", words), str(tag))
+    return Message(node, tuple(nodes), parse_positive_int(f"{where}: words", words), str(tag))
 
 
 def _json_entries(text: str) -> Iterator[tuple[int, Any]]:
@@ -317,19 +388,25 @@ def _json_entries(text: str) -> Iterator[tuple[int, Any]]:
     for line, row in enumerate(text.splitlines(), 1):
         if row.strip():
             try:
-                yield line, json.loads(row)
-            except json.JSONDecodeError as error:
+                yield line, parse_json(row.encode())
+            except ValueError as error:
                 raise InputError(
-                    f"Line {line} of the traffic file must be a JSON object ({error.msg})"
+                    f"Line {line} of the traffic file must be a JSON object of its own ({error})"
                 ) from None
 
 
-def _csv_entries(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the line and the values of each row of a CSV file, keyed by the names of columns."""
+def _csv_entries(text: str, topology: Topology | None) -> Iterator[tuple[int, Any]]:
+    """Yield the line and the values of each row of a CSV file, keyed by the names of columns.
+
+    Destinations have blanks between them, unless they are together the name of a node of
+    `topology`.
+    """
     rows = csv.reader(line for line in text.splitlines())
     head = [name.strip().lower() for name in next(rows, [])]
+    while head and not head[-1]:  # commas behind the last value
+        del head[-1]
     head = ["destinations" if name == "destination" else name for name in head]
-    if not {"source", "destinations"} <= set(head) <= set(COLUMNS):
+    if not {"source", "destinations"} <= set(head) <= set(COLUMNS) or len({*head}) < len(head):
         raise InputError(
             f"Traffic file must begin with the line {','.join(COLUMNS)} (words and tag may be left "
             f"out), not {message_text(','.join(head))}"
@@ -337,6 +414,8 @@ def _csv_entries(text: str) -> Iterator[tuple[int, Any]]:
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
+        while len(row) > len(head) and not row[-1].strip():
+            del row[-1]
         if len(row) != len(head):
             raise InputError(
                 f"Line {rows.line_num} of the traffic file must have {len(head)} values, not "
@@ -346,9 +425,15 @@ def _csv_entries(text: str) -> Iterator[tuple[int, Any]]:
         for name in ("source", "words"):
             if entry.get(name, "").isdecimal():
                 entry[name] = int(entry[name])
-        entry["destinations"] = [
-            int(node) if node.isdecimal() else node for node in entry["destinations"].split()
-        ]
+        whole, several = entry["destinations"], entry["destinations"].split()
+        if topology is not None and len(several) > 1 and topology.find_node(whole) is not None:
+            if all(topology.find_node(node) is not None for node in several):
+                raise InputError(
+                    f"Line {rows.line_num} of the traffic file: {message_text(whole)} is the name "
+                    "of one node, and a list of others; write JSON lines"
+                )
+            several = [whole]
+        entry["destinations"] = [int(node) if node.isdecimal() else node for node in several]
         yield rows.line_num, entry
 
 

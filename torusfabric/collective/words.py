@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .collective import MemoryLayout
+from .layout import MemoryLayout
 from .offsets import NO_NODE
 from .operators import ADD, Operator
 
@@ -90,9 +90,9 @@ def expected_words(
         layout = layout.with_root(root)
     groups = layout.blocks.groups
     combine = operator or ADD
-    words = [_group_words(layout, messages[nodes], combine, width) for nodes in groups.members]
+    words = [_group_words(layout, messages[nodes], combine, width) for nodes in groups.node_lists]
     result = np.zeros((len(messages), words[0].shape[1]), words[0].dtype)
-    for nodes, each in zip(groups.members, words, strict=True):
+    for nodes, each in zip(groups.node_lists, words, strict=True):
         result[nodes] = each
     return result, _delivery_mask(layout, result.shape)
 
@@ -105,16 +105,16 @@ def _delivery_mask(layout: MemoryLayout, shape: tuple[int, ...]) -> NDArray[np.b
     """
     blocks, nodes = layout.blocks, np.arange(shape[0])
     there = np.isin(nodes, layout.receiving_nodes)[:, None]
-    if blocks.collective.local:
+    groups = blocks.groups
+    if blocks.collective.from_each:
         origin = blocks.origin_of_part(
-            blocks.groups.position_of_node[:, None], np.arange(blocks.messages_per_receiver)
+            groups.position_of_node[:, None], np.arange(blocks.messages_per_receiver)
         )
-        there = there & np.repeat(
-            origin != NO_NODE, shape[1] // blocks.messages_per_receiver, axis=1
-        )
+        sent = (origin != NO_NODE) & (origin < groups.sizes[groups.group_of_node, None])
+        there = there & np.repeat(sent, shape[1] // blocks.messages_per_receiver, axis=1)
     if (lengths := blocks.received_lengths) is not None:
         flit = np.arange(shape[1]) % (shape[1] // lengths.shape[1])
-        position = blocks.groups.position_of_node
+        position = groups.position_of_node
         there = there & (flit < np.repeat(lengths[position], shape[1] // lengths.shape[1], axis=1))
     return np.broadcast_to(there, shape)
 
@@ -126,13 +126,13 @@ def _group_words(
 
     `messages` has the send memories of the nodes of this group, shape (positions, send words).
     `layout` is the layout of these memories. `operator` combines words of `width` bits in a
-    reduction.
+    reduction. Words from positions that the group lacks have no meaning.
     """
-    blocks, nodes = layout.blocks, np.arange(layout.blocks.group_size)
+    blocks, nodes = layout.blocks, np.arange(len(messages))
     if blocks.collective.reducing:
         sums = operator.reduce(messages, width)
         if blocks.collective.personal:
-            return sums.reshape(len(nodes), -1)
+            return sums.reshape(blocks.group_size, -1)[: len(nodes)]
         return np.broadcast_to(sums, (len(nodes), len(sums)))
     # A host sees messages, not chunks. Part p of a receive memory is the message of one origin:
     # its only message, or the one among its messages that is for this node.
@@ -143,5 +143,5 @@ def _group_words(
         origin = blocks.origin_of_part(nodes[:, None], parts)
     part = parts if blocks.collective.local else nodes[:, None]
     part = part if blocks.collective.personal else np.zeros((len(nodes), 1), int)
-    words: NDArray[Any] = sent[origin, part]
+    words: NDArray[Any] = sent[np.minimum(origin, len(nodes) - 1), part]
     return words.reshape(len(nodes), -1)

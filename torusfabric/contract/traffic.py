@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Traffic"]
+__all__ = ["PortTraffic"]
 
 
-class Traffic(ABC):
+class PortTraffic(ABC):
     """The words of some runs, and the code that sends and receives them at ports of nodes.
 
     There is a method for each simulator: Amaranth's, and a compiled model. Each returns a log: the

@@ -121,11 +121,16 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
         steps = steps[:1]  # equal at all nodes
     blocks = _block_rows(program)
     start: list[list[int]] = [[] for _ in range(topology.nodes)]
-    for block, (origin, _, _) in enumerate(blocks):
-        start[origin].append(block)
+    needed = program.blocks.required_copies(np.arange(program.blocks.n_blocks))[1]
+    is_needed = np.isin(np.arange(len(blocks)) % program.blocks.n_blocks, needed).tolist()
+    for block, (origin, *_) in enumerate(blocks):
+        if is_needed[block]:
+            start[origin].append(block)
     rounds, cycles = _round_transfers(program)
+    sizes = program.blocks.groups.sizes[: program.blocks.numbered_groups]
     return {
         "nodes": np.round(layout.positions.T, 4).tolist(),
+        "relays": list(topology.relays),
         "names": [topology.node_name(node) for node in range(topology.nodes)],
         "steps": np.round(steps, 4).tolist(),
         "near": topology.neighbours.tolist(),
@@ -137,8 +142,8 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
         "blocks": blocks,
         "chunks": schedule.chunks,
         "things": "contributions" if schedule.collective.reducing else "blocks",
-        # Contributions in a complete sum; 0 for a collective that is no reduction.
-        "whole": program.blocks.groups.group_size if schedule.collective.reducing else 0,
+        # Contributions in a complete sum of each listed group; empty if nothing is summed.
+        "whole": sizes.tolist() if schedule.collective.reducing else [],
         "start": start,
         "rounds": rounds,
         "cycles": cycles,
@@ -146,18 +151,24 @@ def _page_data(program: Program, boards: Boards | None) -> dict[str, Any]:
 
 
 def _block_rows(program: Program) -> list[list[int]]:
-    """Return [origin, destination, chunk] for each block of a program.
+    """Return [origin, destination, chunk, listed group] for each block of a program.
 
-    If the collective runs in groups of nodes, the blocks of a group follow each other. The
-    destination is -1 in collectives in which an origin has one message for all nodes.
+    If the collective runs in sub-tori, the blocks of a sub-torus follow each other. The destination
+    is -1 in collectives in which an origin has one message for all nodes.
     """
     blocks = program.blocks
-    ids, members = np.arange(blocks.n_blocks), blocks.groups.members
-    origin = members[:, blocks.origin(ids)]
-    personal = blocks.collective.personal
-    destination = members[:, blocks.postcondition(ids)] if personal else np.full_like(origin, -1)
-    columns = np.broadcast_arrays(origin, destination, blocks.chunk(ids))
-    rows: list[list[int]] = np.stack(columns, axis=-1).reshape(-1, 3).tolist()
+    ids = np.arange(blocks.n_blocks)
+    origin = blocks.nodes_at(blocks.origin(ids), ids)
+    destination = np.full_like(origin, -1)
+    if blocks.collective.personal:
+        goal = blocks.postcondition(ids)
+        there = np.tile(goal >= 0, blocks.copies_per_block)
+        destination = np.where(there, blocks.nodes_at(np.maximum(goal, 0), ids), -1)
+    chunk, group = (
+        np.tile(column, blocks.copies_per_block)
+        for column in (blocks.chunk(ids), blocks.group_of_block(ids))
+    )
+    rows: list[list[int]] = np.stack([origin, destination, chunk, group], axis=-1).tolist()
     return rows
 
 
@@ -182,7 +193,7 @@ def _round_transfers(program: Program) -> tuple[list[list[Any]], list[int]]:
                 "choose a smaller network or fewer chunks"
             )
         k = arrival.round - 1
-        first = int(blocks.groups.group_of_node[arrival.path[0]]) * blocks.n_blocks
+        first = blocks.copy_at(arrival.path[0]) * blocks.n_blocks
         carried = [first + block for block in arrival.blocks]
         rounds[k].append((arrival.path[0], arrival.hops, carried))
         cycles[k] = max(cycles[k], arrival.cycle + (arrival.flits - 1) * arrival.stride)

@@ -277,7 +277,8 @@ class PanelPainter:
         inside the disc, such as an animation of its colour.
         """
         (x, y), number = self._origin + HOP_PIXELS * place, str(node)
-        title = f"node {number} {self._topology.node_name(node)}"
+        relays = node in self._topology.relays
+        title = f"{'relay' if relays else 'node'} {number} {self._topology.node_name(node)}"
         size = min(0.99 * radius * HOP_PIXELS, 2.9 * radius * HOP_PIXELS / len(number))
-        self._svg.add_disc(x, y, radius * HOP_PIXELS, title, turns, **style)
+        self._svg.add_mark(x, y, radius * HOP_PIXELS, title, turns, square=relays, **style)
         self._svg.add_text(x, y + 0.36 * size, number, size, fill=ink, text_anchor="middle")

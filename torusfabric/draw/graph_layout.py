@@ -9,12 +9,16 @@ element. The group of a topology that is neither a torus nor an arrowhead decide
   there are too many nodes for that, a circle.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..topology import (
     Arrowhead,
     BoolArray,
     IntArray,
+    Multigraph,
+    ParallelLinks,
     Subgraph,
     Topology,
     Torus,
@@ -62,6 +66,9 @@ def layout_of(
         return NodeLayout(
             topology, whole.positions[:, kept], steps, whole.regions, whole.captions, whole.ghosts
         )
+    if isinstance(topology, Multigraph | ParallelLinks):
+        whole = layout_of(topology.whole, centre=centre, root=root, in_one_row=in_one_row)
+        return _add_parallel_links(whole, topology)
     if isinstance(topology, Torus):
         return torus_layout(topology, centre=centre, in_one_row=in_one_row)
     if isinstance(topology, Arrowhead):
@@ -113,6 +120,20 @@ def graph_layout(
         ahead = np.where(length > 0, gap / np.where(length > 0, length, 1), loop)
     stubs = np.where(alone, ahead, _rotate_vectors(ahead, STUB_ANGLE))
     return NodeLayout(topology, positions, np.where(lines, gap, stubs), captions=captions)
+
+
+def _add_parallel_links(whole: NodeLayout, topology: Multigraph | ParallelLinks) -> NodeLayout:
+    """Return the layout of a network with parallel links, given that of the `whole` network.
+
+    The first of parallel links has the line that the link has in the whole network; the others are
+    stubs, short lines at both ends.
+    """
+    steps = whole.steps[:, :, topology.copies.port]
+    angle = STUB_ANGLE / (1 + topology.copies.rank.max(initial=1)) * topology.copies.rank
+    length = np.maximum(np.hypot(*steps), 1e-6)
+    stubs = _rotate_vectors(steps / length, angle)
+    steps = np.where(topology.copies.rank > 0, stubs, steps)
+    return replace(whole, topology=topology, steps=steps)
 
 
 def _circle_positions(place: np.ndarray, count: int) -> np.ndarray:

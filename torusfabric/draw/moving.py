@@ -74,6 +74,6 @@ def _first_chunk(program: Program, move: MessageArrival, node: int) -> int:
     `move` is the transfer. The result is -1 if it carries no block of this message.
     """
     blocks, ids = program.blocks, np.asarray(move.blocks)
-    members = blocks.groups.members[int(blocks.groups.group_of_node[move.path[0]])]
-    mine = ids[members[blocks.origin(ids)] == node]
+    copies = blocks.nodes_at(blocks.origin(ids), ids).reshape(-1, len(ids))
+    mine = ids[copies[blocks.copy_at(move.path[0])] == node]
     return int(blocks.chunk(mine[:1])[0]) if mine.size else -1

@@ -20,6 +20,9 @@ Style: TypeAlias = dict[str, Value]
 
 FONT = "font-family:'DejaVu Sans',Verdana,Helvetica,sans-serif"
 
+#: Half the side of a square mark relative to the radius of a disc of about the same area.
+SQUARE_SIZE = 0.88
+
 
 def _format_number(value: float) -> str:
     """Return the number `value` as text with at most one decimal."""
@@ -123,29 +126,34 @@ class Svg:
                 "path", d="".join(_path_data(area) + "z" for area in areas), **attributes
             )
 
-    def add_disc(
-        self, x: float, y: float, radius: float, title: str, change: str = "", **attributes: Value
-    ) -> None:
-        """Add a disc with a title for mouse pointers, and perhaps an ``<animate>`` element.
+    def add_mark(
+        self, x: float, y: float, radius: float, title: str, change: str = "", *,
+        square: bool = False, **attributes: Value,
+    ) -> None:  # fmt: skip
+        """Add a disc or square with a title for mouse pointers, and perhaps an animation.
 
         Parameters
         ----------
         x, y : float
-            Centre of the disc, in pixels.
+            Centre of the mark, in pixels.
         radius : float
-            Radius, in pixels.
+            Radius of the disc, in pixels; a square has about the same area.
         title : str
-            Text that appears when the mouse pointer is on the disc.
+            Text that appears when the mouse pointer is on the mark.
         change : str
-            An SVG element inside the disc, such as the result of `animate_attribute`.
+            An SVG element inside the mark, such as the result of `animate_attribute`.
+        square : bool
+            True for a square, False for a disc.
         **attributes : str, float or None
-            Attributes of the disc, such as ``fill``.
+            Attributes of the mark, such as ``fill``.
         """
-        place = f'cx="{_format_number(x)}" cy="{_format_number(y)}" r="{_format_number(radius)}"'
-        style = _attribute_text(attributes)
-        self._shapes.append(
-            f"<circle {place}{style}><title>{xml_text(title)}</title>{change}</circle>"
-        )
+        half = SQUARE_SIZE * radius
+        place: Style = {"cx": x, "cy": y, "r": radius}
+        name = "rect" if square else "circle"
+        if square:
+            place = {"x": x - half, "y": y - half, "width": 2 * half, "height": 2 * half}
+        style = _attribute_text({**place, **attributes})
+        self._shapes.append(f"<{name}{style}><title>{xml_text(title)}</title>{change}</{name}>")
 
     def render(self, width: float, height: float, title: str) -> str:
         """Return the complete document.

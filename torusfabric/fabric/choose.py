@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ..analysis import volume
 from ..collective import (
+    SATURATING,
     SIGNED,
     Collective,
     Operator,
@@ -37,6 +38,7 @@ from ..topology import (
     equal_links_as_text,
     parse_topology,
     shared_network,
+    with_rates,
 )
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     name = "collective" if spec.plan is None else "plan"
     parts = split_names(spec.collective or "") if spec.plan is None else split_file_names(spec.plan)
     if len(parts) <= 1:
-        return [spec]
+        return _give_traffic([spec])
     if len(parts) > MOST_MODES:
         raise InputError(
             f"Collectives of one fabric must be at most {MOST_MODES}, not {len(parts)}"
@@ -247,9 +249,11 @@ def _give_traffic(modes: list[FabricSpec]) -> list[FabricSpec]:
     patterns = [
         number
         for number, spec in enumerate(modes)
-        if spec.plan is None and spec.collective.startswith("pattern")
+        if spec.plan is None and _is_pattern(spec.collective)
     ]
     files = split_file_names(modes[0].traffic) if modes[0].traffic else []
+    if files and not patterns and (modes[0].plan or modes[0].collective):
+        raise InputError("--traffic is for the collective pattern; name it, or leave --traffic out")
     if len(files) <= 1:
         return modes
     if len(files) != len(patterns):
@@ -426,7 +430,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
     InputError
         If a name is unknown, or a number out of range.
     """
-    topology = parse_topology(spec.topology)
+    topology = _named_network(spec)
     if len(split_names(spec.collective)) > 1:
         raise InputError(
             f"COLLECTIVE must be one collective for this command, not {spec.collective}"
@@ -450,10 +454,11 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
              "link_latency", "objective", "costs")  # fmt: skip
     files = [] if spec.broken_links is None else [Path(spec.broken_links)]
     options: dict[str, Any] = {name: getattr(spec, name) for name in names} | {
-        "traffic": spec.traffic if named.collective.startswith("pattern") else None,
+        "traffic": spec.traffic if _is_pattern(named.collective) else None,
         "counts": spec.counts,
         "broken_links": [*spec.broken_link, *files],
         "broken_nodes": spec.broken_node,
+        "relays": spec.relay,
         "times": tuple(spec.times) if spec.times else None,
     }
     selection = make_selection(
@@ -487,11 +492,23 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
     return spec.beat if isinstance(spec.beat, int) and 1 <= spec.beat <= most else 1
 
 
+def _is_pattern(name: str | None) -> bool:
+    """Return True if a user's name of a collective is that of a pattern."""
+    return (name or "").strip().lower().startswith("pattern")
+
+
+def _named_network(spec: FabricSpec) -> Topology:
+    """Return the network that a mode names, with the rates of its links."""
+    if spec.rate is None:
+        return parse_topology(spec.topology)
+    return with_rates(spec.topology, spec.rate)
+
+
 def _collective_of_name(spec: FabricSpec, name: str) -> Collective:
     """Return the collective that a mode names, with the traffic of `spec` if it is a pattern."""
-    # Only the names of nodes in groups need the topology.
-    topology = parse_topology(spec.topology) if "{" in name else None
-    traffic = spec.traffic if name.startswith("pattern") else None
+    traffic = spec.traffic if _is_pattern(name) else None
+    # Only the names of nodes, in groups or in files of traffic, need the topology.
+    topology = _named_network(spec) if "{" in name or traffic else None
     return parse_collective(name, traffic=traffic, topology=topology)
 
 
@@ -526,7 +543,7 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     Raises
     ------
     InputError
-        If an operator is unknown, ``--signed`` is given for an operator other than min and max, or
+        If an operator is unknown, ``--signed`` is given for an operator without a signed one, or
         either option is given for a collective that does not reduce.
     """
     if not collective.reducing:
@@ -540,8 +557,10 @@ def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operato
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))
     if spec.signed:
         for operator in operators:
-            if not operator.signed and f"{operator.name}:signed" not in SIGNED:
-                raise InputError(f"--signed needs --op min or --op max, not {operator}")
+            if not operator.signed and f"{operator.name}:signed" not in (*SIGNED, *SATURATING):
+                raise InputError(
+                    f"--signed needs --op min, --op max or --op add:saturating, not {operator}"
+                )
         names = (operator.name.removesuffix(":signed") for operator in operators)
         operators = tuple(Operator.parse(f"{name}:signed") for name in names)
     return operators

@@ -33,7 +33,9 @@ BARRIER = "barrier"
 
 #: Choices that are left out of the decided ones, because the topology or the algorithm of a built
 #: fabric contains them.
-ABSORBED_CHOICES = ("broken_link", "broken_links", "broken_node", "objective", "costs")
+ABSORBED_CHOICES = (
+    "broken_link", "broken_links", "broken_node", "rate", "relay", "objective", "costs",
+)  # fmt: skip
 
 
 class BuiltFabric(NamedTuple):

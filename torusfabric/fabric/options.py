@@ -12,7 +12,7 @@ from typing import Any
 
 from ..adapters.bus import options as bus
 from ..adapters.streams import options as streams
-from ..collective import COLLECTIVES, OPERATORS, SIGNED
+from ..collective import COLLECTIVES, OPERATORS, SATURATING, SIGNED
 from ..contract.options import (
     Option,
     add_options,
@@ -75,6 +75,9 @@ PLAN_OPTIONS_TEXT = """
     number with the fewest cycles in hardware. Default: 1.
 --link-latency K|AXIS:K|LINK=K,..: Cycles of a link, 1 to 64. Default: 1. Examples: 4 for all links,
     0:1,1:4 by axis, 2,5:+0=4 for some links.
+--rate R|AXIS:R|LINK=R,..: Flits a cycle of a link, as a number or a ratio: p/q is p parallel links
+    that each carry a flit every q cycles. Default: 1. Examples: 2 for all links, 0:2,1:1/2 by axis,
+    5:+0=1/2 for some links, capacity/50 for an attribute of a graph file in units of 50.
 --duplex: Use of a link: full carries a message each way at once, half one way at a time. Default:
     full.
 --trees T: Number of spanning trees that a message uses at once, by spanning-tree and any-network.
@@ -88,6 +91,8 @@ PLAN_OPTIONS_TEXT = """
 --broken-node NODE: A node out of order, by number or name; the other nodes are renumbered, and the
     option may be repeated. Example: 9.
 --broken-links FILE: File with one broken link NODE:PORT a line.
+--relay NODE,..: Nodes that only pass on, as switches do, by number or name: they send and receive
+    nothing of their own. May be repeated. Example: 3,4.
 """
 
 #: Options for the length of a message: fixed, or chosen by each run up to a maximum.
@@ -101,9 +106,11 @@ MAX_FLITS = """
 WIDTH = "--width W: Bits of a flit, 1 to 1024. Default: 32.\n"
 OPERATORS_TEXT = f"""
 --op NAME: Operator by which a reduction combines words: {", ".join(OPERATORS)}, or
-    {" or ".join(SIGNED)} of two's complement. Of several, as in add,max,max:signed, each run
-    chooses one. Default: add.
---signed: Read words as two's complement, so that min and max mean min:signed and max:signed.
+    {" or ".join(SIGNED)} of two's complement; {" or ".join(SATURATING)}, a sum that stops
+    at the ends; or add, min or max of floating-point numbers, as in add:fp32, min:bf16 or
+    max:fp16. Of several, as in add,max,max:signed, each run chooses one. Default: add.
+--signed: Read words as two's complement, so that min and max mean min:signed and max:signed,
+    and add:saturating means add:saturating:signed.
 """
 
 #: Option for the number of schedules of a mode.
@@ -167,6 +174,7 @@ SETTINGS: dict[str, Any] = {
     "times": {"nargs": 3, "type": parse_number},
     "broken_link": {"action": "append", "default": []},
     "broken_node": {"action": "append", "default": []},
+    "relay": {"action": "append", "default": []},
     "width": (parse_non_negative_int, 32),
     "flits": parse_non_negative_int,
     "max_flits": parse_non_negative_int,

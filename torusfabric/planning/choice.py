@@ -45,7 +45,12 @@ from ..toolchain.public import public
 from ..toolchain.values import is_iterable, parse_non_negative_int
 from ..topology import CayleyGraph, Topology, Torus
 from .selection import PlanOptions, Selection, make_selection
-from .selection_schedule import choose_latency, length_arguments, schedule_of_selection
+from .selection_schedule import (
+    choose_latency,
+    length_arguments,
+    length_of_collective,
+    schedule_of_selection,
+)
 
 if TYPE_CHECKING:
     from ..program import Program
@@ -603,7 +608,7 @@ def compare(
     topology: Topology | str,
     collective: Collective | str,
     *,
-    flits: int | str | Sequence[int] = 1,
+    flits: int | str | Sequence[int] | None = None,
     root: int | str | None = None,
     **options: Unpack[PlanOptions],
 ) -> tuple[Candidate, ...]:
@@ -616,7 +621,8 @@ def compare(
     collective : Collective or str
         The collective, such as ``"allgather"``.
     flits : int or sequence of int
-        Flits of a message: one length, or several lengths to compare at.
+        Flits of a message: one length, or several lengths to compare at. Default: that of the
+        longest message if a user lists lengths, else 1.
     root : int or str, optional
         The node that broadcasts, scatters, gathers or reduces (default 0).
     **options
@@ -645,6 +651,8 @@ def compare(
     64 spanning-tree 29 16
     """
     selection = make_selection(topology, collective, root=root, **options)
+    if flits is None:
+        flits = selection.collective.listed_flits or 1
     lengths = flits if is_iterable(flits) and not isinstance(flits, str) else [flits]
     numbers = [parse_non_negative_int("Flits", length) for length in lengths]
     return tuple(
@@ -682,8 +690,10 @@ def rank_candidates(selection: Selection, flits: int) -> list[Candidate]:
     Raises
     ------
     InputError
-        If no algorithm is suitable.
+        If no algorithm is suitable, or messages have unequal lengths and `flits` is not that of
+        the longest one.
     """
+    length_of_collective(selection.collective, flits, any_length=False)
     rows = [
         _comparison_row(one, flits) for one in _compile_candidates(selection, flits, prune=False)
     ]

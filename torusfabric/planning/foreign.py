@@ -128,6 +128,11 @@ def import_with_placement(
     if topology is None:
         raise InputError(f"File {path} names no topology; give one (--topology), for example 2x4")
     topology = parse_topology(topology)
+    if topology.relays:
+        raise InputError(
+            f"MSCCL file {path} needs a network with a rank at each node; leave out the relays of "
+            f"{topology}"
+        )
     if placement in PLACEMENTS:
         nodes = place_ranks(dataflow, topology, str(placement), seconds=seconds)
     else:

@@ -187,7 +187,7 @@ def require_hardware_memory(
     collective : Collective
         The collective that the fabric executes.
     flits : int, optional
-        Flits of a message; by default one.
+        Flits of a message; by default those that the user lists, or one.
     runs : int
         Number of runs of a simulation; 0 if the fabric is only built.
 
@@ -215,7 +215,8 @@ def require_hardware_memory(
         )
 
     what = "Simulating" if runs else "Hardware of"
-    numbers = {"nodes": topology.nodes, "--flits": flits or 1, "--repeat": runs}
+    flits = flits or collective.listed_flits or 1
+    numbers = {"nodes": topology.nodes, "--flits": flits, "--repeat": runs}
     require_memory(f"{what} {topology} {collective}", numbers, estimate_bytes)
 
 

@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
         ``[0, 2]`` or ``"0+2"``.
     groups : sequence of (sequence of (int or str)), or str, optional
         The nodes of each group, such as ``[[0, 1, 5, 9]]``, if the name of the collective has none
-        in braces. Several groups run at once and have equally many nodes. Other nodes relay.
+        in braces. Several groups run at once. Other nodes relay.
     traffic : Traffic, path, or iterable of messages, optional
         The messages of the collective ``"pattern"``, see `Traffic`.
     counts : array_like of int, or path, optional
@@ -80,7 +80,8 @@ def plan(  # noqa: PLR0913 (one choice of a user each)
         Options of the algorithm: ports, chunks, large, seed, latency (a number, or ``"auto"`` for
         the quickest hardware), duplex, trees, packets and times, see `Options`. Faults and delays
         of links: broken_links (``"0:+0"``, a pair of a node and a port, or several of these),
-        broken_nodes, and link_latency (in cycles, see `Torus`). The objective of the choice:
+        broken_nodes, relays (nodes that only pass on) and link_latency (in cycles, see `Torus`).
+        The objective of the choice:
         ``objective="time"`` selects the algorithm with the least time in the papers' cost model.
         ``costs`` is a mapping with the constants of the model, see `time`; if it has no ``length``,
         the length is `flits`. Numbers may be given as text.
@@ -212,7 +213,9 @@ def resolve(
     flits = length_of_collective(selection.collective, flits, any_length=any_length)
     if (costs := selection.cost_model(flits)) is not None:
         return choose_by_model(selection, costs)
-    if selection.algorithm is None:
+    # The chunks of an irregular collective are chosen for its length, also by a named algorithm.
+    chosen = selection.collective.is_irregular and flits is not None
+    if selection.algorithm is None or chosen:
         return _choose_algorithm(selection, flits, any_length=any_length, root=root)
     return choose_latency(selection, flits, any_length=any_length)
 
@@ -237,9 +240,9 @@ def _choose_algorithm(
 ) -> Selection:
     """Return a selection with an algorithm, and with a latency if it was open.
 
-    `selection` has no algorithm. `flits` is the length of a message; None stands for long messages.
-    With `any_length` each run chooses its length, at most `flits`; `root` is "any" if each run
-    chooses its root.
+    An algorithm in `selection` is the only one. `flits` is the length of a message; None stands
+    for long messages. With `any_length` each run chooses its length, at most `flits`; `root` is
+    "any" if each run chooses its root.
     """
     selection.resolve_algorithm()  # raises an error if no algorithm fits
     # A seed is meant for the catalogue's first suitable algorithm, so no other one is tried.

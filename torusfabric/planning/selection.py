@@ -38,11 +38,14 @@ from ..toolchain.values import (
 from ..topology import (
     Faulty,
     Latency,
+    Rates,
     Topology,
     equalize_axis_links,
     parse_topology,
     split_faults,
     with_latency,
+    with_rates,
+    with_relays,
 )
 
 __all__ = ["FormChoice", "PlanOptions", "Selection", "make_selection", "with_faults"]
@@ -81,9 +84,10 @@ class PlanOptions(TypedDict, total=False):
     - For the algorithm: ``ports``, ``chunks``, ``large``, ``seed``, ``latency``, ``duplex``,
       ``trees``, ``packets`` and ``times``, see `Options`. ``latency="auto"`` selects the latency
       with which the hardware of a reduction takes the fewest cycles.
-    - For the topology: ``broken_links``, ``broken_nodes`` and ``link_latency``. A broken link is
-      ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with one link a line. For the
-      link latency, in cycles, see `Torus`.
+    - For the topology: ``broken_links``, ``broken_nodes``, ``relays``, ``link_latency`` and
+      ``rate``. A broken link is ``"0:+0"``, a pair of a node and a port, or a `Path` of a file with
+      one link a line. Relays are nodes that only pass on, by number or name. For the link latency,
+      in cycles, see `Torus`; for the rates of links see `with_rates`.
     - ``beat``: flits that a stream moves in one cycle. If each run chooses the message length,
       parts of ``beat`` flits of a message go to its chunks in turn.
     - ``objective``: ``"cycles"`` selects the algorithm with the fewest cycles, ``"time"`` the one
@@ -99,7 +103,9 @@ class PlanOptions(TypedDict, total=False):
     latency: int | str | Literal["auto"]
     broken_links: Link | Iterable[Link]
     broken_nodes: int | str | Iterable[int | str]
+    relays: int | str | Iterable[int | str]
     link_latency: Latency | None
+    rate: Rates | None
     duplex: Duplex | str
     trees: int | str | None
     packets: int | str | None
@@ -290,17 +296,21 @@ def make_selection(  # noqa: PLR0913 (one choice of a user each)
 
 
 def _parse_network(topology: Topology | str, faults: str, asked: dict[str, Any]) -> Topology:
-    """Return the topology with its faults and link latencies.
+    """Return the topology with its faults, rates, link latencies and relays.
 
     `faults` is the text behind ``!`` in the name of the collective, such as ``0:+0``; empty without
-    one. Further faults, and the link latencies, are in the user's options `asked`; they are removed
-    from `asked`, so that only the options of the algorithm remain.
+    one. Further faults, the rates and the link latencies are in the user's options `asked`; they
+    are removed from `asked`, so that only the options of the algorithm remain.
     """
     latency = asked.pop("link_latency", None)
     broken = (asked.pop(name, ()) for name in ("broken_links", "broken_nodes"))
-    topology = with_faults(parse_topology(topology), *broken)
+    rate = asked.pop("rate", None)
+    topology = parse_topology(topology) if rate is None else with_rates(topology, rate)
+    topology = with_faults(topology, *broken)
     topology = Faulty.of(topology, faults) if faults else topology
-    return topology if latency is None else with_latency(topology, latency)
+    topology = topology if latency is None else with_latency(topology, latency)
+    # Relays come last, because a network with relays has no axes with a latency each.
+    return with_relays(topology, _split_nodes(asked.pop("relays", ())))
 
 
 def _check_options(asked: dict[str, Any], topology: Topology, collective: Collective) -> Options:
@@ -374,13 +384,17 @@ def with_faults(
     >>> with_faults(Torus(4, 4), "0:+0"), with_faults(Torus(4, 4), [(0, "+0"), (1, 2)], 10)
     (<Faulty 4x4!0:+0>, <Faulty 4x4!0:+0,1:+1,10>)
     """
-    found = list(_each_broken_link(topology, links))
+    found, broken = list(_each_broken_link(topology, links)), _split_nodes(nodes)
+    return Faulty(topology, found, broken) if found or broken else topology
+
+
+def _split_nodes(nodes: int | str | Iterable[int | str]) -> list[int | str]:
+    """Return nodes that a user gives as a list; a text may join several by commas."""
     single = isinstance(nodes, str) or not is_iterable(nodes)
     each = cast(list[int | str], [nodes]) if single else list(cast(Iterable[int | str], nodes))
-    broken = [
+    return [
         word for node in each for word in (split_faults(node) if isinstance(node, str) else [node])
     ]
-    return Faulty(topology, found, broken) if found or broken else topology
 
 
 def _each_broken_link(

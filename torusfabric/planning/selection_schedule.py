@@ -18,8 +18,8 @@ from ..schedule.recognise import recognise
 from .limits import log_long_plan, memory_arguments, require_memory
 from .selection import Selection
 
-__all__ = ["choose_latency", "length_arguments", "plan_each_latency", "plan_with_algorithm",
-           "schedule_of_selection"]  # fmt: skip
+__all__ = ["choose_latency", "length_arguments", "length_of_collective", "plan_each_latency",
+           "plan_with_algorithm", "schedule_of_selection"]  # fmt: skip
 
 #: Latencies that `choose_latency` tries, in steps. Longer ones never took fewer cycles.
 LATENCIES = (1, 2, 3, 4)
@@ -136,7 +136,7 @@ def plan_each_latency(selection: Selection) -> Iterator[Selection]:
 def length_of_collective(
     collective: Collective, flits: int | None, *, any_length: bool
 ) -> int | None:
-    """Return the length of messages: the user's, or that of the longest message of a collective.
+    """Return the length of messages: that of the user's option, or of the messages of a user.
 
     Parameters
     ----------
@@ -154,11 +154,11 @@ def length_of_collective(
     """
     longest = collective.longest_flits
     if longest is None:
-        return flits
+        return collective.listed_flits if flits is None and not any_length else flits
     if any_length or flits not in (None, longest):
         raise InputError(
             f"{collective.kind} with messages of unequal lengths has the length of its longest "
-            f"message, {longest} flits; leave --flits and --max-flits out"
+            f"message, {longest} flits; leave --flits, --max-flits and other collectives out"
         )
     return longest
 

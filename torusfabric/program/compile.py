@@ -210,9 +210,12 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
         if demands.most is not None or demands.flits not in (None, collective.longest_flits):
             raise InputError(
                 f"{collective.kind} with messages of unequal lengths has the length of its longest "
-                f"message, {collective.longest_flits} flits; leave flits and max_flits out"
+                f"message, {collective.longest_flits} flits; leave flits, max_flits and other "
+                "collectives out"
             )
         demands = demands._replace(flits=collective.longest_flits)
+    elif demands.flits is None and demands.most is None:
+        demands = demands._replace(flits=collective.listed_flits)
     if chosen and not collective.reducing:
         raise InputError(
             f"{collective.kind} combines nothing, so it has no operators; leave out "
@@ -340,6 +343,10 @@ def _plan_moves(request: CompileRequest, trees: SumTrees | None) -> Moves:
     along these trees, whatever the class of the schedule.
     """
     schedule, sums = request.schedule, bool(request.operators)
+    if schedule.topology.spacing_multiple > 1:
+        from .rounds import round_moves
+
+        return round_moves(request)
     if trees is not None:
         from .tree_moves import tree_moves
 

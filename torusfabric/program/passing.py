@@ -57,7 +57,7 @@ def passing_plan(schedule: Schedule) -> RoundPlan | None:
                 tuple, np.stack(blocks.required_copies(np.arange(blocks.n_blocks)), axis=1).tolist()
             )
         )
-    origin = blocks.initial_copies(np.arange(blocks.n_blocks))[0]
+    origin = blocks.origin_nodes(np.arange(blocks.n_blocks))
     own = [origin[transfers.listed.ids] == transfers.source for transfers in rounds]
     #: The out-ports by which each node sends blocks of its own; each has a reader.
     readers: dict[int, list[int]] = defaultdict(list)

@@ -19,6 +19,7 @@ from ..schedule.sum_trees import has_single_hops
 from ..topology import IntArray
 from .fields import IDENTITY_MEMORY, IDLE, Memory, make_node_memories
 from .send_order import SEND_MEMORY, Location, arrange_messages
+from .transit import reuse_slots
 
 if TYPE_CHECKING:
     from ..schedule import Schedule, Transfers
@@ -263,7 +264,7 @@ class RoundRecord:
             located[node] = [self.held[node].get(key, [NO_LOCATION])[-1] for key in keys]
         memory, slot = np.moveaxis(located, 2, 0)
         bursts = Bursts(*np.array(self._bursts, int).reshape(-1, len(Bursts._fields)).T)
-        return RoundPlan(
+        plan = RoundPlan(
             select=np.stack(self._select),
             links=np.array(self._links),
             blocks=np.array(self._message),
@@ -279,6 +280,9 @@ class RoundRecord:
             located=np.stack([np.where(memory == SEND_MEMORY, own, memory), slot]),
             rests=rests,
         )
+        passing_on = self._schedule.blocks.groups.group_of_node < 0
+        passing_on[[*self._topology.relays]] = True
+        return reuse_slots(plan, np.flatnonzero(passing_on))
 
 
 def crossbar_settings(

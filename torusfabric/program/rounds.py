@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..schedule import Pattern
+from ..schedule import Pattern, Rounds, Transfers
+from ..schedule.transfers import NOTHING
 from .address_map import AddressMap
 from .any_root import separate_chunk_memories, separate_send_memories
 from .fields import (
@@ -100,11 +101,16 @@ def round_moves(request: CompileRequest) -> Moves:
             f"Nodes times blocks must be at most {MOST_FOLLOWED_BLOCKS} for hardware that works in "
             f"rounds, not {held}; choose fewer chunks, a smaller network or another algorithm"
         )
+    if schedule.topology.spacing_multiple > 1:
+        return _slow_link_moves(request)
     if request.has_half_memories:
         return _make_moves(request, separate_chunk_memories(follow_blocks(schedule, rests=False)))
     passing = None if sums else passing_plan(schedule)
     if passing:
-        return _make_moves(request, passing, passes=True)
+        moves = _make_moves(request, passing, by_flit=True)
+        stores = moves.points[-1].values
+        stores |= {action: _common_values(values) for action, values in stores.items()}
+        return moves
     follow = follow_sums if sums else follow_blocks
     # With loaded tables, and with any root, every round ends with a pause.
     plan = follow(schedule, rests=request.fixed and not request.any_root)
@@ -117,8 +123,35 @@ def round_moves(request: CompileRequest) -> Moves:
     return moves
 
 
+def _slow_link_moves(request: CompileRequest) -> Moves:
+    """Return the moves of a schedule on a network in which some links carry no flit in each cycle.
+
+    Such a link has spacing n: it carries a message in at most one of n successive rounds. If blocks
+    have one flit, a round is a row of at least one cycle. Longer blocks go flit by flit: a round is
+    then as many rows of one cycle as words need to be sent on, and all rows are repeated for each
+    flit.
+    """
+    schedule, follow = request.schedule, follow_sums if request.operators else follow_blocks
+    plan = follow(schedule, rests=True)
+    if not plan.rests:
+        raise InputError(
+            "Links with rates below 1 need messages of one block that go one hop a round, which "
+            f"{schedule.algorithm} does not have; choose another algorithm"
+        )
+    if request.block_flits == 1 and not request.any_length:
+        return _make_moves(request, plan)
+    least = _least_row_cycles(plan, *_cut_rows(plan)[:2])
+    if least > 1:
+        none = Transfers.hop(np.zeros(0, int), np.zeros(0, int), NOTHING)
+        spaced = [each for one in schedule.rounds() for each in (one, *[none] * (least - 1))]
+        plan = follow(Rounds(**schedule.head, transfers=tuple(spaced)), rests=True)
+    moves = _make_moves(request, plan, by_flit=True)
+    loop = replace(moves.loop, departure=moves.loop.departure[::least])
+    return replace(moves, loop=loop)
+
+
 def _make_moves(
-    request: CompileRequest, plan: RoundPlan, *, passes: bool = False, skew: IntArray | None = None
+    request: CompileRequest, plan: RoundPlan, *, by_flit: bool = False, skew: IntArray | None = None
 ) -> Moves:
     """Return the moves for a plan of rounds: the actions of all nodes, row by row.
 
@@ -134,9 +167,9 @@ def _make_moves(
         Schedule, with the properties that its program must have.
     plan : RoundPlan
         Actions of all nodes in the rounds of the schedule.
-    passes : bool
-        True if no block rests on its way. Rows are then executed flit by flit without a pause,
-        because words that leave a node in a row arrived in the previous row.
+    by_flit : bool
+        True to execute rows flit by flit without a pause, one cycle each. Words that leave a node
+        in a row must have arrived early enough.
     skew : ndarray of int, optional
         For words that pass down trees: the cycles by which they leave each node later than the
         root, as in `Loop.departure_skew`.
@@ -175,7 +208,7 @@ def _make_moves(
     steps = max(request.schedule.round_count, len(plan.links))
     departure = np.searchsorted(round_of, np.arange(len(plan.links)))
     loop = Loop(
-        order=Order.FLIT if passes else Order.ROW,
+        order=Order.FLIT if by_flit else Order.ROW,
         flits=block,
         # Words of a round arrive in the pause behind its last row.
         pause=np.where(ends & (not plan.rests), round_pause_cycles(plan.links)[round_of], 0),
@@ -186,10 +219,8 @@ def _make_moves(
         least=_least_row_cycles(plan, round_of, begin) if plan.rests else 1,
         rests=plan.rests,
     )
-    if passes:
-        loop = replace(loop, pause=0 * loop.pause, blocks=0 * loop.blocks + 1)
-        for name, values in points[-1].values.items():
-            points[-1].values[name] = _common_values(values)
+    if by_flit:
+        loop = replace(loop, pause=0 * loop.pause, blocks=0 * loop.blocks + 1, least=1, rests=False)
     return Moves(
         loop=loop,
         points=points,
@@ -199,7 +230,7 @@ def _make_moves(
         send_map=send_map,
         receive_map=_receive_map(request, plan, variant_of),
         known_by=known_by,
-        cost=None if passes else _round_cost(plan, request),
+        cost=None if by_flit else _round_cost(plan, request),
     )
 
 
@@ -210,6 +241,8 @@ def _round_cost(plan: RoundPlan, request: CompileRequest) -> CycleCost:
     takes once, at its start and end, are not included.
     """
     flits = int(plan.blocks.sum()) * request.block_flits
+    if request.topology.spacing_multiple > 1:
+        flits = len(plan.links) * request.block_flits  # rounds in which nothing is sent count
     if plan.rests:
         return CycleCost(len(plan.links), 0, flits)
     # If links differ in latency, a hop of k cycles counts as k hops.
@@ -282,23 +315,24 @@ def _least_row_cycles(plan: RoundPlan, round_of: IntArray, begin: IntArray) -> i
     `round_of` and `begin` are those of `_cut_rows`.
     """
     bursts, receipts = plan.bursts, plan.receipts
-    memories, slots = plan.depth.shape[1], 2 + int(plan.depth.max())
+    memories, slots, rows = plan.depth.shape[1], 2 + int(plan.depth.max()), len(round_of)
 
-    def location_key(node: IntArray, memory: IntArray, slot: IntArray) -> IntArray:
-        found: IntArray = (node * memories + memory) * slots + slot
+    def access_key(node: IntArray, memory: IntArray, slot: IntArray, row: IntArray) -> IntArray:
+        found: IntArray = ((node * memories + memory) * slots + slot) * rows + row
         return found
 
     run, row = _covered_rows(round_of, begin, receipts.round, 0 * receipts.length, receipts.length)
-    stored = location_key(receipts.node[run], receipts.memory[run], receipts.slot[run] + begin[row])
+    slot = receipts.slot[run] + begin[row]
+    stored = access_key(receipts.node[run], receipts.memory[run], slot, row)
     order = np.argsort(stored)
     stored, there, links = stored[order], row[order], receipts.links[run][order]
     run, row = _covered_rows(round_of, begin, bursts.round, bursts.at, bursts.length)
     slot = bursts.slot[run] + begin[row] - bursts.at[run]
-    read = location_key(bursts.node[run], bursts.memory[run], slot)
-    at = np.minimum(np.searchsorted(stored, read), len(stored) - 1)
-    known = stored[at] == read
+    read = access_key(bursts.node[run], bursts.memory[run], slot, row)
+    # The word that is read is the last one that was stored there in an earlier row.
+    at = np.maximum(np.searchsorted(stored, read) - 1, 0)
+    known = (stored[at] // rows == read // rows) & (stored[at] < read)
     at, apart = at[known], row[known] - there[at[known]]
-    assert (apart > 0).all(), "a block is sent on in a later row"
     least = SETTING - ADDRESS + round_pause_cycles(links[at])
     return int(np.max(-(-least // apart), initial=1))
 

@@ -94,8 +94,8 @@ class _SumFollower:
         blocks = self._schedule.blocks
         ids, size = np.arange(self._keys), blocks.blocks_per_node
         for origin in range(blocks.group_size):
-            nodes, _ = blocks.initial_copies(ids + origin * self._keys)
-            for node, key in zip(nodes.tolist(), ids.tolist(), strict=True):
+            nodes, own = blocks.initial_copies(ids + origin * self._keys)
+            for node, key in zip(nodes.tolist(), (own % self._keys).tolist(), strict=True):
                 yield key % size, node, key
 
     def follow_round(self, transfers: Transfers) -> None:
@@ -115,7 +115,7 @@ class _SumFollower:
         sums = np.array([key for message in payloads for key in message], int)
         source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
         carried = self._count[source, sums]
-        whole = carried == self._schedule.blocks.group_size
+        whole = carried == self._schedule.blocks.contribution_counts[sums]
         self._count[source[~whole], sums[~whole]] = 0
         np.add.at(self._count, (target, sums), carried)
         complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))

@@ -24,6 +24,7 @@ from .gates import WORDS, GateModule, GateText
 from .report import ModuleProof, Refuted
 from .roms import check_roms
 from .routers import check_routers
+from .slow_links import check_slow_links
 from .solver import Harness, prove_harness
 from .units import bit_classes
 from .whole import AllRunsProof
@@ -88,12 +89,16 @@ def word_claim(fabric: Fabric, text: GateText) -> Claim:
 def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
     """Yield the claims about the modules of a fabric.
 
-    They say that ROMs have the planned contents (`check_roms`), that the multiplexers of routers
+    They say that ROMs have the planned contents (`check_roms`), that slow links carry few enough
+    flits (`check_slow_links`), that the multiplexers of routers
     pass the selected words (`check_routers`), and that each module treats all bits of a word alike
     (`check_alike`). `text` is the Verilog as gates.
     """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
+    if fabric.program.topology.spacing_multiple > 1:
+        says = "a link with a rate of 1/n has a flit at most every n cycles, in all runs"
+        yield Claim("slow links", "comparison", says, partial(check_slow_links, fabric.program))
     says = "each out-port sends the word that its select bits choose, or keeps its last word"
     yield Claim("selections", "all selections", says, partial(check_routers, fabric, text))
     for name, role in fabric.netlist.roles.items():

@@ -150,7 +150,7 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
     numbers = np.zeros((program.topology.nodes, count), np.uint64)
     numbers[groups.members[:, 0]] = np.arange(count)
     index, receives = expected_words(part.layout, numbers, operator=ADD, root=root)
-    members = groups.members.tolist()
+    members = [nodes.tolist() for nodes in groups.node_lists]
     sum_of = np.array(
         [
             [sums.number_of_sum([n * count + k for n in nodes]) for k in range(count)]

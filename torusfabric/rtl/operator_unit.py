@@ -207,18 +207,22 @@ class OperatorUnit:
         """
         if len(self.operators) == 1:
             return self.operators[0].hardware(m, a, b)[:width]
-        result = delay_value(m, self._combine_shared(m, a, b, code, width), self.latency)
+        result: Value | None = None
+        if self._shared_names:
+            result = delay_value(m, self._combine_shared(m, a, b, code, width), self.latency)
         for operator in self._separate_operators:
             own = operator.hardware(m, a, b)[:width]
             own = delay_value(m, own, self.latency - operator.latency)
-            result = Mux(self._control_value(operator.name, code), own, result)
+            chosen = self._control_value(operator.name, code)
+            result = own if result is None else Mux(chosen, own, result)
+        assert result is not None
         return result
 
     def _combine_shared(self, m: Module, a: Value, b: Value, code: Value, width: int) -> Value:
         """Return the result for `a` and `b`, if the run's operator shares hardware with others.
 
-        Built-in operators, such as `add` and `max`, share hardware. The result is 0 if the unit has
-        none of them. The words have `width` bits, and `code` has the control bits of the run.
+        Operators such as `add` and `max` share hardware. The unit has at least one of them. The
+        words have `width` bits, and `code` has the control bits of the run.
         """
         names, alone = self._shared_names, [each for each in self.operators if each.name in _SHARED]
         if len(alone) == 1:

@@ -102,7 +102,7 @@ class HeldBlocks:
         elif self.blocks.collective.reducing:
             # Partial sums leave their senders; complete sums are copied.
             node, ids = np.repeat(transfers.source, sizes), listed.ids
-            complete = np.asarray(self._contributions.all(axis=1))[node, ids % self._sum_count]
+            complete = self._find_complete_sums()[node, ids % self._sum_count]
             self.held[node[~complete], ids[~complete]] = False
         self.held[np.repeat(transfers.walk(self.topology)[:, -1], sizes), listed.ids] = True
         return Transfers(transfers.source, transfers.hops, listed)
@@ -141,12 +141,19 @@ class HeldBlocks:
 
         Block numbers of contributions to the same sum are equal modulo this number.
         """
-        return self.blocks.n_blocks // self.blocks.group_size
+        return self.blocks.blocks_per_origin
 
     @property
     def _contributions(self) -> BoolArray:
         """True where a node holds a contribution to a sum, shape (nodes, origins, sums)."""
         return self.held.reshape(self.topology.nodes, self.blocks.group_size, self._sum_count)
+
+    def _find_complete_sums(self) -> BoolArray:
+        """Return True where a node holds all contributions to a sum, shape (nodes, sums)."""
+        if self.blocks.groups.has_several_sizes:
+            counts: IntArray = self._contributions.sum(axis=1)
+            return np.equal(counts, self.blocks.contribution_counts)
+        return np.asarray(self._contributions.all(axis=1))
 
     def _list_blocks(self, transfers: Transfers, whole: BoolArray | None) -> Listed:
         """Return the blocks that each transfer of a round carries, as a `Listed` payload.

@@ -67,7 +67,9 @@ def find_sum_trees(schedule: Schedule) -> SumTrees | None:
     """
     collective = schedule.collective
     reduction = collective.reducing and not collective.personal and collective.axes is None
-    reduction = reduction and not collective.is_irregular
+    # Words cannot stream over links that carry less than a flit a cycle.
+    slow = schedule.topology.spacing_multiple > 1
+    reduction = reduction and not (collective.is_irregular or slow)
     store = schedule.switching == Switching.STORE_AND_FORWARD
     if not (reduction and store and isinstance(schedule, Rounds) and schedule.transfers):
         return None

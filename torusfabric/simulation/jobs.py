@@ -96,6 +96,9 @@ def random_jobs(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]
 def jobs_with_random(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job, ...]:
     """Return the default jobs of a fabric, followed by `count` random jobs.
 
+    If the fabric leaves a run nothing to choose, the random jobs are alike. Each run has words of
+    its own.
+
     Parameters
     ----------
     fabric : Fabric
@@ -104,18 +107,7 @@ def jobs_with_random(fabric: Fabric, count: int, *, seed: int = 1) -> tuple[Job,
         Number of random jobs.
     seed : int
         Seed of the random choices, as for `random_jobs`.
-
-    Raises
-    ------
-    InputError
-        If the fabric leaves no choice of length or operator. Why an error: random jobs would differ
-        from the default jobs in their roots at most.
     """
-    if not fabric.program.any_length and len(fabric.program.operators) < 2:
-        raise InputError(
-            "This fabric leaves a run nothing to choose, so it takes no jobs; leave jobs out, or "
-            "compile with max_flits or several operators"
-        )
     return default_jobs(fabric.program) + random_jobs(fabric, count, seed=seed)
 
 
@@ -163,10 +155,14 @@ def random_job_messages(fabric: Fabric, job: Job, *, seed: int) -> np.ndarray:
 
     The number of words that each node sends follows from the length of the job, and from the form
     that the fabric chooses for this length. `seed` is the seed of the words; equal seeds give equal
-    words.
+    words. The operator of the run may make typical operands of them.
     """
     layout = fabric.program.part(fabric.program.form_of(job.mode, job.length)).layout
-    return random_messages(layout, job.length or fabric.flits, width=fabric.width, seed=seed)
+    length, width = job.length or fabric.flits, fabric.width
+    words = random_messages(layout, length, width=width, seed=seed)
+    mode = fabric.program.modes[fabric.program.mode_number(job.mode)]
+    operator = mode.operator_of(job.operation)
+    return operator.typical(words, width) if operator and operator.typical else words
 
 
 def _mode_numbers(program: Program) -> list[int | None]:

@@ -276,7 +276,8 @@ def mean_throughput(fabric: Fabric, cycles: int, flits: int) -> float:
         messages = len(receivers) * int(fabric.layout.recv_words) // int(fabric.layout.flits)
     elif collective.from_each:
         blocks = layout.blocks
-        messages = len(receivers) * (blocks.group_size - 1)
+        groups = blocks.groups
+        messages = int((groups.sizes[groups.group_of_node[receivers]] - 1).sum())
         if collective.local:
             messages = len(blocks.required_copies(np.arange(blocks.n_blocks))[0]) // blocks.chunks
     else:

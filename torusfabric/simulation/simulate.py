@@ -78,9 +78,8 @@ def simulate(
     Raises
     ------
     InputError
-        If a job makes a choice that the fabric does not leave or is not built for; if `jobs` is a
-        number and the fabric leaves no choice of length or operator; if the stall is out of range;
-        or if a stall is given for a fabric without node ports.
+        If a job makes a choice that the fabric does not leave or is not built for; if the stall is
+        out of range; or if a stall is given for a fabric without node ports.
     WorkFailed
         If a run does not finish.
 

@@ -17,6 +17,7 @@ from ..analysis.link_use import measure_link_use
 from ..collective import Operator
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
+from ..planning.selection_schedule import length_of_collective
 from ..program import Program
 from ..program.counts import count_inputs
 from ..program.program import require_width
@@ -189,12 +190,15 @@ def compare(
     planned: list[tuple[Schedule, str | None]] = [(files[name], name) for name in files]
     if not serving and not planned:
         choose_algorithm(selection.topology, selection.collective, selection.options)
+    most = length_of_collective(
+        selection.collective, hardware.longest_flits, any_length=hardware.max_flits is not None
+    )
     total = 2 * len(serving) + len(planned)
     for done, algorithm in enumerate(serving):
         progress(done, total, f"planning {algorithm.name}")
         asked = replace(selection, algorithm=algorithm, any_latency=False)
-        planned.append((plan_selection(asked), None))
-    flits = hardware.longest_flits or lcm(*(schedule.chunks for schedule, _ in planned))
+        planned.append((plan_selection(asked, flits=most), None))
+    flits = most or lcm(*(schedule.chunks for schedule, _ in planned))
     hardware, entries = replace(hardware, flits=flits), []
     for done, (schedule, file) in enumerate(planned, len(serving)):
         progress(done, total, f"building {schedule.algorithm}")
@@ -280,6 +284,8 @@ def compare_fabrics(
     """
     candidates = [suitable_algorithms(one)[0] or [one.resolve_algorithm()] for one in selections]
     # One plan for each algorithm; one fabric for each algorithm but the first, and one more.
+    for selection in selections:
+        length_of_collective(selection.collective, hardware.longest_flits, any_length=True)
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
     for selection, algorithms in zip(selections, candidates, strict=True):

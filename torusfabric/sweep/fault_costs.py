@@ -12,7 +12,7 @@ from ..analysis.facts import schedule_facts
 from ..collective import Collective
 from ..planning import Selection, plan_selection, resolve
 from ..program.counts import estimate_luts
-from ..topology import Faulty, Topology
+from ..topology import Faulty, Topology, with_relays
 
 if TYPE_CHECKING:
     from .compare import HardwareSettings
@@ -62,6 +62,8 @@ def fault_costs(
     if not isinstance(selection.topology, Faulty):
         return []
     each = [*_fault_networks(selection.topology)]
+    if each[0] == selection.topology:
+        return []
     found = []
     for done, network in enumerate(each):
         progress(done, len(each), f"planning {network}")
@@ -73,9 +75,9 @@ def _fault_networks(faulty: Faulty) -> Iterator[Topology]:
     """Yield the networks to compare: without faults, with each fault alone, and with all.
 
     `faulty` is the network with all faults, broken or slow. With a single fault, the network with
-    this fault is yielded once.
+    this fault is yielded once. Relays are no faults, and all networks have them.
     """
-    whole = faulty.whole
+    whole = with_relays(faulty.whole, faulty.added_relays)
     yield whole
     alone = [Faulty(whole, [link], []) for link in faulty.broken_links]
     alone += [Faulty(whole, [], [node]) for node in faulty.broken_nodes]
@@ -113,15 +115,18 @@ def _network_cost(
 
 
 def _collective_on_network(selection: Selection, network: Topology) -> Collective:
-    """Return the collective of `selection` for another network, with the same node as its root.
+    """Return the collective of `selection` for another network, with the same root and members.
 
-    The root may have another number there, because node numbers leave out broken nodes.
+    Nodes may have other numbers there, because node numbers leave out broken nodes.
     """
     collective, faulty = selection.collective, selection.topology
+    assert isinstance(faulty, Faulty)
+    number = faulty.kept
+    if isinstance(network, Faulty):
+        number = np.searchsorted(network.kept, number)
+    if collective.members:
+        members = tuple(tuple(number[[*group]].tolist()) for group in collective.members)
+        return replace(collective, members=members)
     if collective.root is None or collective.axes is not None:
         return collective
-    assert isinstance(faulty, Faulty)
-    root = int(faulty.kept[collective.root])
-    if isinstance(network, Faulty):
-        root = int(np.searchsorted(network.kept, root))
-    return replace(collective, root=root)
+    return replace(collective, root=int(number[collective.root]))

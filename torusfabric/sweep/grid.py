@@ -10,6 +10,9 @@ widths.
   one fabric. The list of algorithms does not apply to such an entry.
 - Faults: with ``faults = n`` and s seeds, each topology stands for s networks, each with n random
   broken links. Place and route then uses one seed.
+- Traffic and counts: a file of messages belongs to patterns, a file of lengths to the collectives
+  that may have unequal lengths. The axis does not apply to other collectives, and messages of
+  unequal lengths have no axis of lengths.
 - Cycles: the step ``cycles`` takes them from the compiled program. A simulation counts the same
   cycles, so `SimulationChoice` replaces simulations by this step.
 
@@ -20,25 +23,25 @@ The file of results has a line of JSON, a *row* (not a row of a program), for ea
 - A sweep that is started again computes only the missing rows.
 - A failed point, such as one that runs out of memory, is printed but has no row, so that the next
   start tries it again.
-- If a point has a schedule file, its row holds for the content of the file, not for its name.
-  Workers receive the content.
+- If a point has files, its row holds for the content of the files, not for their names. Workers
+  receive the content.
 - Only one sweep at a time may use a file of results.
 """
 
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ..algorithms import CATALOGUE, find_algorithm
-from ..collective import parse_collective, split_name, split_names
+from ..collective import KINDS_WITH_LENGTHS, Collective, parse_collective, split_name, split_names
 from ..errors import InputError
 from ..fpga.synthesis.family import Mapping
 from ..fpga.synthesis.target import find_target
@@ -54,7 +57,7 @@ try:
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
-__all__ = ["AXES", "Axis", "Point", "SimulationChoice", "point_key", "read_sweep", "plan_contents",
+__all__ = ["AXES", "Axis", "Point", "SimulationChoice", "point_key", "read_sweep", "file_contents",
            "grid_points"]  # fmt: skip
 
 #: A point of the grid: the step and the value of each axis, by name, as JSON values.
@@ -73,6 +76,9 @@ MOST_POINTS = 2**20
 
 #: Axes for the length of messages. A point has a value of one of them.
 LENGTH_AXES = ("flits", "max_flits")
+
+#: Axes whose values name files.
+FILE_AXES = ("plan", "traffic", "counts")
 
 #: Steps that need hardware, and steps that need a device.
 BUILT_STEPS, MAPPED_STEPS = STEPS[1:], STEPS[3:]
@@ -127,6 +133,8 @@ AXES = {
     "chunks": Axis("chunks", int, [None], planned=True),
     "link_latencies": Axis("link_latency", str, [None], planned=True),
     "faults": Axis("faults", int, [None], planned=True),
+    "traffic": Axis("traffic", str, [None], planned=True),
+    "counts": Axis("counts", str, [None], planned=True),
     "plans": Axis("plan", str),
     "widths": Axis("width", int, [32], BUILT_STEPS),
     "flits": Axis("flits", int, [None], BUILT_STEPS),
@@ -257,11 +265,24 @@ def _check_names(grid: dict[str, Any]) -> None:
     topologies = [parse_topology(name) for name in grid["topologies"]]
     for latency in grid["link_latencies"]:
         if latency is not None:
-            _check_latency(latency, topologies)
+            _require_one(partial(with_latency, latency=latency), topologies)
+    for key in ("traffic", "counts", "plans"):
+        for name in (name for each in grid[key] if each for name in split_file_names(each)):
+            if not os.path.isfile(name):
+                what = "a schedule file" if key == "plans" else "a file"
+                raise InputError(f"{key.capitalize().removesuffix('s')} must be {what}, not {name}")
     for each in grid["collectives"]:
         for name in split_names(each):
             named = split_name(name)
-            parse_collective(named.collective)
+            traffic = grid["traffic"][0] if named.collective.startswith("pattern") else None
+            if named.collective == "pattern" and traffic is None:
+                raise InputError("The sweep lacks the key traffic; add it, as a list of files")
+            file = traffic and split_file_names(traffic)[0]
+            parse = partial(parse_collective, named.collective, traffic=file)
+            if file or "{" in named.collective:  # nodes may have names
+                _require_one(parse, topologies)
+            else:
+                parse()
             if named.algorithm:
                 find_algorithm(named.algorithm)
     for name in grid["algorithms"]:
@@ -271,18 +292,14 @@ def _check_names(grid: dict[str, Any]) -> None:
         find_target(name)
     for name in grid["mappings"]:
         Mapping(name)
-    for each in grid["plans"]:
-        for name in split_file_names(each):
-            if not os.path.isfile(name):
-                raise InputError(f"Plan must be a schedule file, not {name}")
 
 
-def _check_latency(latency: str, topologies: Sequence[Topology]) -> None:
-    """Raise an error for a link latency that is invalid on all topologies."""
+def _require_one(check: Callable[..., object], topologies: Sequence[Topology]) -> None:
+    """Raise the first error of a function, called with ``topology=``, if no topology fits it."""
     faults = []
     for topology in topologies:
         try:
-            with_latency(topology, latency)
+            check(topology=topology)
         except InputError as error:
             faults.append(error)
     if faults and len(faults) == len(topologies):
@@ -400,51 +417,105 @@ def _expand_point(point: Point) -> list[Point]:
     - With the algorithm ``all``, the result has a point for each algorithm of the collective.
     - A collective that names its algorithm, or several collectives, get the algorithm ``best``,
       because the list of algorithms in the grid does not apply to them.
-    - A point with schedule files gets the digest of their content.
+    - A pattern keeps its file of messages, and a collective whose messages may have unequal lengths
+      its file of lengths. If the lengths are unequal, the point has no other length.
+    - A point with files gets the digest of their content.
     """
     if "plan" in point:
-        return [point | {"plan_digest": _contents_digest(_read_plan_files(point["plan"]))}]
+        return [_with_digest(point)]
+    point = _with_digest(_drop_useless_axes(point))
     first, *others = map(split_name, split_names(point["collective"]))
     if first.algorithm or others:
         return [point | {"algorithm": "best"}]
     if point["algorithm"] != "all":
         return [point]
-    kind = parse_collective(first.collective).kind
+    kind = _kind_of(first.collective)
     names = [entry.name for entry in CATALOGUE if kind in entry.collectives]
     return [point | {"algorithm": name} for name in names]
 
 
-def plan_contents(point: Point) -> list[bytes]:
-    """Return the content of each schedule file of a point (a step of a sweep, with its values).
+#: The axes that decide the collective of a point.
+_COLLECTIVE_AXES = ("topology", "collective", "traffic", "counts")
+
+
+@lru_cache(maxsize=256)
+def _parse_collective(
+    topology: str, collective: str, traffic: str | None, counts: str | None
+) -> Collective | None:
+    """Return the collective of a point; None if there are several, or if it does not fit."""
+    try:
+        name = split_name(collective).collective
+        return parse_collective(
+            name, topology=parse_topology(topology), traffic=traffic, counts=counts
+        )
+    except InputError:
+        return None
+
+
+def _kind_of(name: str) -> str:
+    """Return the kind of the collective with a name; its groups do not matter."""
+    base = name.partition("@")[0]
+    return "pattern" if base == "pattern" else parse_collective(base).kind
+
+
+def _drop_useless_axes(point: Point) -> Point:
+    """Return a point without the values that have no meaning for its collective."""
+    names = [split_name(name).collective for name in split_names(point["collective"])]
+    kinds = {*map(_kind_of, names)}
+    useless = set[str]()
+    if "pattern" not in kinds:
+        useless.add("traffic")
+    if kinds.isdisjoint(KINDS_WITH_LENGTHS):
+        useless.add("counts")
+    kept = {name: value for name, value in point.items() if name not in useless}
+    collective = _parse_collective(*(kept.get(name) for name in _COLLECTIVE_AXES))
+    if collective is not None and collective.longest_flits is not None:
+        kept = {name: value for name, value in kept.items() if name not in LENGTH_AXES}
+    return kept
+
+
+def file_contents(point: Point) -> list[bytes]:
+    """Return the content of each file of a point (a step of a sweep, with its values).
+
+    Files of schedules come first, then those of messages, then those of lengths.
 
     Raises
     ------
     InputError
         If a file cannot be read, or has changed since the sweep began.
     """
-    contents = _read_plan_files(point["plan"])
-    if _contents_digest(contents) != point["plan_digest"]:
-        raise InputError(
-            f"Plan {point['plan']} was changed after the sweep began; write the results to a new "
-            "file"
-        )
-    return contents
+    contents, digests = _read_files(point), _with_digest(point)
+    for name, value in digests.items():
+        if point.get(name) != value:
+            what = name.removesuffix("_digest")
+            raise InputError(
+                f"{what.capitalize()} {point[what]} was changed after the sweep began; write the "
+                "results to a new file"
+            )
+    return [content for each in contents.values() for content in each]
 
 
-def _read_plan_files(plan: str) -> list[bytes]:
-    """Return the bytes of each schedule file whose path is in `plan`, separated by commas.
+def _with_digest(point: Point) -> Point:
+    """Return a point with the SHA-256 of the files of each axis, in hexadecimal."""
+    contents = _read_files(point)
+    return point | {
+        f"{axis}_digest": sha256(b"".join(each)).hexdigest() for axis, each in contents.items()
+    }
 
-    Compressed files are not unpacked.
+
+def _read_files(point: Point) -> dict[str, list[bytes]]:
+    """Return the bytes of the files of a point, by their axis.
+
+    A value names one file, or several, separated by commas. Compressed files are not unpacked.
     """
-    try:
-        return [Path(name).read_bytes() for name in split_file_names(plan)]
-    except OSError as error:
-        raise InputError(f"Plan {plan} cannot be read ({error.strerror})") from None
-
-
-def _contents_digest(contents: list[bytes]) -> str:
-    """Return the SHA-256 of the concatenated contents, in hexadecimal."""
-    return sha256(b"".join(contents)).hexdigest()
+    found: dict[str, list[bytes]] = {}
+    for axis in (axis for axis in FILE_AXES if axis in point):
+        try:
+            found[axis] = [Path(name).read_bytes() for name in split_file_names(point[axis])]
+        except OSError as error:
+            what = f"{axis.capitalize()} {point[axis]}"
+            raise InputError(f"{what} cannot be read ({error.strerror})") from None
+    return found
 
 
 def point_key(point: Point) -> str:

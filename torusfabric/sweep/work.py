@@ -13,6 +13,7 @@ import platform
 import time
 from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..collective import Operator
@@ -21,7 +22,7 @@ from ..schedule import Schedule
 from ..toolchain.folders import work_folder
 from ..toolchain.values import plain_json
 from ..toolchain.version import __version__
-from .grid import Point, plan_contents, point_key
+from .grid import Point, file_contents, point_key
 from .results import Results, Row
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def describe_point(point: Point) -> str:
 
     The text is for progress and errors.
     """
-    names = "step plan topology collective algorithm width flits max_flits target mapping"
+    names = "step plan topology collective traffic counts algorithm width flits max_flits target"
+    names += " mapping"
     return " ".join(str(point[name]) for name in names.split() if name in point)
 
 
@@ -118,7 +120,7 @@ def compute_row(point: Point, plans: Sequence[bytes] | None = None) -> Row:
     point : Point
         A step of a sweep (plan, cycles, simulate or synth), with a value for each axis.
     plans : sequence of bytes, optional
-        Contents of its schedule files; by default the files are read.
+        Contents of its files; by default the files are read.
     """
     began = time.perf_counter()
     try:
@@ -139,11 +141,11 @@ def _point_outcome(point: Point, plans: Sequence[bytes] | None) -> dict[str, Any
 
     `point` is a step of a sweep, with a value for each axis. The entries are the ``status``
     ``done`` and the ``result``; or the ``status`` ``misfit`` and the ``reason``, if the point
-    cannot be planned or built. `plans` has the contents of its schedule files. If it is None, the
+    cannot be planned or built. `plans` has the contents of its files. If it is None, the
     files are read here.
     """
-    if plans is None and "plan" in point:
-        plans = plan_contents(point)
+    if plans is None:
+        plans = file_contents(point)
     make, measure = _STEPS[point["step"]]
     try:
         made = make(point, plans or ())
@@ -178,8 +180,29 @@ def _make_schedules(point: Point, plans: Sequence[bytes]) -> list[PlannedSchedul
         with_forms=bool(most),
         planner=_cached_schedule,
     )
-    chosen = choose_schedules(FabricSpec(**choices), purpose)
+    with work_folder("traffic") as folder:
+        # The files themselves may be on another machine.
+        if "counts" in point:
+            choices["counts"] = _write_file(folder, point["counts"], plans[-1])
+        if "traffic" in point:
+            names = (
+                point["traffic"].split(",")
+                if len(plans) > 1 + ("counts" in point)
+                else [point["traffic"]]
+            )
+            choices["traffic"] = ",".join(
+                _write_file(folder, name, content)
+                for name, content in zip(names, plans, strict=False)
+            )
+        chosen = choose_schedules(FabricSpec(**choices), purpose)
     return [one.schedules_to_compile for one in chosen]
+
+
+def _write_file(folder: Path, name: str, content: bytes) -> str:
+    """Write the content of a file of a point into a folder; return the path of the new file."""
+    file = folder / f"{len([*folder.iterdir()])}{'.gz' * name.endswith('.gz')}"
+    file.write_bytes(content)
+    return str(file)
 
 
 @lru_cache(maxsize=CACHED_SCHEDULES)
@@ -356,18 +379,18 @@ def failed_row(point: Point, reason: str) -> Row:
 
 
 def contents_or_failure(point: Point) -> tuple[list[bytes], None] | tuple[None, Row]:
-    """Return the contents of the schedule files of a point of a sweep.
+    """Return the contents of the files of a point of a sweep.
 
     If a file is lost or has changed, the result is a row with the status ``failed`` instead.
 
     Returns
     -------
     contents : list of bytes or None
-        Contents of the schedule files, for the worker.
+        Contents of the files, for the worker.
     row : Row or None
         The row of the failed point if a file cannot be read or has changed.
     """
     try:
-        return plan_contents(point) if "plan" in point else [], None
+        return file_contents(point), None
     except InputError as error:
         return None, failed_row(point, str(error))

@@ -1,7 +1,8 @@
-"""Networks with faults: broken links, broken nodes, and links that are slower than the others.
+"""Networks whose parts differ: broken links and nodes, slow links, and nodes that only relay.
 
-Users write faults behind the name of a network: ``8x8!0:+0,9`` has a broken link at port +0 of node
-0 and a broken node 9; in ``8x8!0:+0=4`` the link takes 4 cycles.
+Users write these differences, in short *faults*, behind the name of a network: ``8x8!0:+0,9`` has a
+broken link at port +0 of node 0 and a broken node 9. In ``8x8!0:+0=4`` the link takes 4 cycles, and
+in ``8x8!9=relay`` node 9 sends and receives nothing of its own.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from .graph import describe_nodes
 from .latency import MOST_CYCLES, Latency
 from .registry import parse_topology, topology_from_json
 from .subgraph import MOST_NODES, Subgraph
-from .topology import BoolArray, IntArray, Topology, cached_array, limit_nodes
+from .topology import BoolArray, IntArray, Topology, cached_array, limit_nodes, node_ranges
 
-__all__ = ["Faulty", "equalize_axis_links", "equal_links_as_text", "extra_faults", "shared_network",
-           "split_faults", "with_latency", "without_faults"]  # fmt: skip
+__all__ = ["Faulty", "arcs_of_link", "equalize_axis_links", "equal_links_as_text", "extra_faults",
+           "shared_network", "split_faults", "with_latency", "with_relays",
+           "without_faults"]  # fmt: skip
+
+#: The end of the word, in the name of a network, for a node that only relays: ``9=relay``.
+RELAY = "=relay"
 
 #: The subject of messages about the size of a network with faults.
 _SUBJECT = "Network with faults"
@@ -31,10 +36,10 @@ _SUBJECT = "Network with faults"
 
 @public_class
 class Faulty(Subgraph):
-    """A network in which some links or nodes are broken, or some links are slow.
+    """A network in which links or nodes are broken, links are slow, or nodes only relay.
 
     A broken node neither sends, nor receives, nor forwards. The other nodes are renumbered in
-    order, and collectives run among them.
+    order, and collectives run among them. A node that only relays keeps its number.
 
     Parameters
     ----------
@@ -49,6 +54,9 @@ class Faulty(Subgraph):
     slow_links : sequence of str
         A link and its latency as ``9:+0=4``: 4 cycles in both directions, in place of the latency
         that the link has in `whole`.
+    relays : sequence of (int or str)
+        Numbers or names, in the whole network, of nodes that only relay: switches, which send and
+        receive nothing of their own.
 
     Raises
     ------
@@ -60,16 +68,22 @@ class Faulty(Subgraph):
     >>> faulty = Faulty(parse_topology("4x4"), ["5:-1"], [10], ["0:+0=4"])
     >>> faulty.name, faulty.nodes, faulty.node_name(10), faulty.longest_link
     ('4x4!4:+1,10,0:+0=4', 15, '(2,3)', 4)
+    >>> switches = Faulty(parse_topology("4x4"), broken_nodes=[10], relays=[3, 12])
+    >>> switches.name, switches.relays
+    ('4x4!10,3=relay,12=relay', (3, 11))
     """
 
     kind = "faulty"
-    notation = "any of these with faults as in 8x8!0:+0,9 or slow links as in 8x8!0:+0=4"
+    notation = "any of these with faults as in 8x8!0:+0,9, slow links as in 8x8!0:+0=4 or relays "
+    notation += "as in 8x8!9=relay"
     entry = '{"kind": "faulty", "whole": {..}, "broken_links": [..], "broken_nodes": [..], '
-    entry += '"slow_links": [..]}'
+    entry += '"slow_links": [..], "relays": [..]}'
 
     broken_links: tuple[str, ...]
     broken_nodes: tuple[int, ...]
     slow_links: tuple[str, ...]
+    #: The nodes of the whole network that only relay here, but not there.
+    added_relays: tuple[int, ...]
 
     def __init__(
         self,
@@ -77,8 +91,10 @@ class Faulty(Subgraph):
         broken_links: Sequence[str | tuple[int, int | str]] = (),
         broken_nodes: Sequence[int | str] = (),
         slow_links: Sequence[str] = (),
+        relays: Sequence[int | str] = (),
     ) -> None:
         if isinstance(whole, Faulty):
+            relays = [*whole.added_relays, *relays]
             broken_links = [*whole.broken_links, *broken_links]
             broken_nodes = [*whole.broken_nodes, *broken_nodes]
             slow_links = [*whole.slow_links, *slow_links]
@@ -93,7 +109,7 @@ class Faulty(Subgraph):
             raise InputError("Broken nodes must leave at least one node; break fewer")
         arcs = np.ones((whole.nodes, whole.ports), bool)
         for link in broken_links:
-            for arc in _arcs_of_link(whole, link, "Broken link"):
+            for arc in arcs_of_link(whole, link, "Broken link"):
                 arcs[arc] = False
         slow = np.where(arcs, _slow_arc_cycles(whole, slow_links), 0)
         self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
@@ -104,14 +120,18 @@ class Faulty(Subgraph):
             for name in _broken_link_names(whole, slow != cycles, kept)
         )
         self._slow = slow[kept]
-        if not (self.broken_nodes or self.broken_links or self.slow_links):
+        relaying = {*whole.parse_relays(relays)} - {*whole.relays, *self.broken_nodes}
+        self.added_relays = tuple(sorted(relaying))
+        if not self.faults:
             raise InputError(
                 f"No fault of {whole} is given; name a broken link or node, or use the topology "
                 "itself"
             )
         self.name += self.faults
         self._fill_from_whole(whole, kept, arcs)
-        if self.slow_links:
+        relaying |= {*whole.relays}
+        self.relays = self.parse_relays(np.flatnonzero(np.isin(self.kept, [*relaying])).tolist())
+        if self.slow_links or self.relays:
             self.dimensions = 0
 
     @classmethod
@@ -133,8 +153,8 @@ class Faulty(Subgraph):
         whole : Topology
             The network without faults.
         faults : str
-            Broken links, broken nodes and slow links, separated by commas, as behind the ``!`` of a
-            name.
+            Broken links, broken nodes, slow links and relays, separated by commas, as behind the
+            ``!`` of a name.
 
         Raises
         ------
@@ -150,6 +170,8 @@ class Faulty(Subgraph):
         """
         network = whole.whole if isinstance(whole, Faulty) else whole
         words = split_faults(faults)
+        relays = [word.removesuffix(RELAY) for word in words if word.endswith(RELAY)]
+        words = [word for word in words if not word.endswith(RELAY)]
         slow = [word for word in words if "=" in word]
         others = [word for word in words if "=" not in word]
         nodes = [
@@ -157,22 +179,20 @@ class Faulty(Subgraph):
             for word in others
             if re.fullmatch(r"[0-9]{1,18}", word) or network.find_node(word) is not None
         ]
-        return cls(whole, [word for word in others if word not in nodes], nodes, slow)
+        return cls(whole, [word for word in others if word not in nodes], nodes, slow, relays)
 
     @property
     def faults(self) -> str:
         """The faults as users write them."""
-        return ",".join([*self.broken_links, *map(str, self.broken_nodes), *self.slow_links])
+        relays = (f"{nodes}{RELAY}" for nodes in node_ranges(self.added_relays))
+        nodes = map(str, self.broken_nodes)
+        return ",".join([*self.broken_links, *nodes, *self.slow_links, *relays])
 
     @cached_array
     @override
     def cycles_of_arc(self) -> IntArray:
-        return np.where(self._slow > 0, self._slow, self.cycles_of_port)
-
-    @property
-    @override
-    def longest_link(self) -> int:
-        return int(self.cycles_of_arc[self.linked].max(initial=1))
+        cycles = np.where(self._slow > 0, self._slow, self.cycles_of_port)
+        return np.maximum(cycles, self.spacing_of_arc)
 
     @property
     @override
@@ -186,7 +206,8 @@ class Faulty(Subgraph):
             case {"whole": whole, "broken_links": [*links], "broken_nodes": [*nodes]}:
                 with limit_nodes(_SUBJECT, MOST_NODES):
                     found = topology_from_json(whole)
-                return cls(found, links, nodes, entry.get("slow_links", ()))
+                slow, relays = entry.get("slow_links", ()), entry.get("relays", ())
+                return cls(found, links, nodes, slow, relays)
         return None
 
     @override
@@ -197,6 +218,7 @@ class Faulty(Subgraph):
             "broken_links": list(self.broken_links),
             "broken_nodes": list(self.broken_nodes),
             **({"slow_links": list(self.slow_links)} if self.slow_links else {}),
+            **({"relays": list(self.added_relays)} if self.added_relays else {}),
         }
 
     @override
@@ -261,6 +283,30 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
     return Faulty(topology.on_links(others) if others else topology, slow_links=slow)
 
 
+def with_relays(topology: Topology, relays: Sequence[int | str]) -> Topology:
+    """Return a topology in which some nodes only relay: they send and receive nothing of their own.
+
+    Parameters
+    ----------
+    relays : sequence of (int or str)
+        Numbers or names of nodes. If nodes are broken, numbers are those of the whole network.
+
+    Raises
+    ------
+    InputError
+        If there is no such node, or if fewer than two nodes are left that send and receive.
+
+    Examples
+    --------
+    >>> with_relays(parse_topology("4x4"), [5, "(1,2)"]).name
+    '4x4!5=relay,6=relay'
+    """
+    network = topology.whole if isinstance(topology, Faulty) else topology
+    if {*network.parse_relays(relays)} <= {*network.relays}:
+        return topology
+    return Faulty(topology, relays=relays)
+
+
 def equalize_axis_links(topology: Topology) -> Topology:
     """Return the topology with every link as slow as the slowest link along its axis.
 
@@ -302,12 +348,13 @@ def equal_links_as_text(topology: str | None, latency: str | None) -> dict[str, 
 def shared_network(topologies: Iterable[Topology]) -> Topology:
     """Return the network on which several topologies can all run.
 
-    It has only the faults that all topologies have.
+    It has the broken links and nodes that all topologies have, and the slow links and relays of
+    each.
 
     Raises
     ------
     InputError
-        If the topologies differ by more than broken links and nodes.
+        If the topologies differ by more than broken links and nodes, for example in their relays.
 
     Examples
     --------
@@ -326,7 +373,7 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
     for topology, of_one in zip(each, faults, strict=True):
         if (
             _without_any_faults(topology) != whole
-            or of_one._replace(slow=slow).apply_to(whole) != topology
+            or of_one._replace(slow=slow, relays=faults[0].relays).apply_to(whole) != topology
         ):
             raise InputError(
                 f"Topology must be the same for all collectives of a fabric, {first} but for "
@@ -334,25 +381,28 @@ def shared_network(topologies: Iterable[Topology]) -> Topology:
             )
     links = [k for k in faults[0].links if all(k in of_one.links for of_one in faults)]
     nodes = [k for k in faults[0].nodes if all(k in of_one.nodes for of_one in faults)]
-    return _Faults(links, nodes, slow).apply_to(whole)
+    return _Faults(links, nodes, slow, faults[0].relays).apply_to(whole)
 
 
 class _Faults(NamedTuple):
-    """The broken links, broken nodes and slow links of a network, as in `Faulty`.
+    """The broken links, broken nodes, slow links and added relays of a network, as in `Faulty`.
 
-    All three are empty for a network without faults.
+    All four are empty for a network without faults.
     """
 
     links: Sequence[str]
     nodes: Sequence[int]
     slow: Sequence[str]
+    relays: Sequence[int]
 
     @classmethod
     def from_topology(cls, topology: Topology) -> Self:
         """Return the faults of a network."""
         if not isinstance(topology, Faulty):
-            return cls((), (), ())
-        return cls(topology.broken_links, topology.broken_nodes, topology.slow_links)
+            return cls((), (), (), ())
+        return cls(
+            topology.broken_links, topology.broken_nodes, topology.slow_links, topology.added_relays
+        )
 
     def apply_to(self, whole: Topology) -> Topology:
         """Return `whole` with these faults added; `whole` itself if there are none."""
@@ -360,7 +410,7 @@ class _Faults(NamedTuple):
 
 
 def _without_any_faults(topology: Topology) -> Topology:
-    """Return the network with all links and nodes repaired, and slow links as fast as others."""
+    """Return the network with all links and nodes repaired, alike links, and no added relays."""
     if not isinstance(topology, Faulty):
         return topology
     return topology.whole.on_links(topology.link_latency)
@@ -384,7 +434,7 @@ def extra_faults(network: Topology, topology: Topology) -> str:
 
 
 def without_faults(topology: Topology) -> Topology:
-    """Return the network with its broken links repaired. Slow links stay slow.
+    """Return the network with its broken links repaired. Slow links stay slow, relays relays.
 
     A network with broken nodes is returned unchanged.
 
@@ -397,7 +447,8 @@ def without_faults(topology: Topology) -> Topology:
     """
     if not isinstance(topology, Faulty) or topology.broken_nodes:
         return topology
-    return _Faults((), (), topology.slow_links).apply_to(_without_any_faults(topology))
+    faults = _Faults.from_topology(topology)._replace(links=())
+    return faults.apply_to(_without_any_faults(topology))
 
 
 def _node_range_text(nodes: IntArray) -> str:
@@ -406,7 +457,7 @@ def _node_range_text(nodes: IntArray) -> str:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, int]]:
+def arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, int]]:
     """Return the arcs (node, port) of a link that is broken or slow, as users name it.
 
     `whole` is the network without faults. The arcs are both directions of the link, or one if its
@@ -435,7 +486,7 @@ def _slow_arc_cycles(whole: Topology, slow_links: Sequence[str]) -> IntArray:
             )
         if link.endswith(":out"):
             raise InputError(f"Slow link must be slow both ways, not {word}")
-        for arc in _arcs_of_link(whole, link, "Slow link"):
+        for arc in arcs_of_link(whole, link, "Slow link"):
             if slow[arc] not in (0, int(cycles)):
                 raise InputError(
                     f"Slow link {word} is also given {slow[arc]} cycles; give each link one latency"

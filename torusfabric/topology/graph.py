@@ -21,8 +21,9 @@ from typing_extensions import Self, override
 from ..errors import InputError
 from ..toolchain.notices import send_notice
 from ..toolchain.public import public_class
-from ..toolchain.values import is_iterable, message_text, require_type
-from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph
+from ..toolchain.values import entries_of, is_iterable, message_text, require_type
+from .graph_file import MOST_ARCS, MOST_NODES, Edge, GraphFile, read_graph, take_relays
+from .rates import MOST_SPACING, AttributeRate, is_attribute
 from .topology import BoolArray, IntArray, Topology, cached_array
 
 __all__ = ["Graph", "describe_nodes"]
@@ -43,18 +44,22 @@ _MOST_LISTED = 8
 
 
 class Arc(NamedTuple):
-    """An arc from node `tail` to node `head`, and the name of its out-port; empty if not named."""
+    """An arc from node `tail` to node `head`, and the name of its out-port; empty if not named.
+
+    The arc carries a flit at most every `spacing` cycles.
+    """
 
     tail: int
     head: int
     port: str = ""
+    spacing: int = 1
 
 
 @public_class
 class Graph(Topology):
     """A strongly connected directed graph of any structure, perhaps with parallel arcs.
 
-    All links are alike: each carries one flit a cycle.
+    Each link carries one flit a cycle, unless an attribute of edges states its rate.
 
     Parameters
     ----------
@@ -63,10 +68,18 @@ class Graph(Topology):
         arcs. The edge attribute ``port`` names the out-port at the source. For an undirected edge,
         ``back`` names the out-port at the target. Either all arcs have names or none has; the names
         of arcs out of a node differ, and the names of arcs into a node differ. An attribute that
-        says a capacity or a latency must be 1. Other attributes, such as a weight, are not used; a
-        notice names them.
+        says a capacity or a latency must be 1, unless `rate` names it. A node whose attribute
+        ``relay`` is true only relays. Other attributes, such as a weight, are not used; a notice
+        names them.
     name : str
         The name for users.
+    relays : sequence of (int or str), optional
+        Numbers or names of nodes that only relay: switches, which send and receive nothing of their
+        own. They join those that `graph` marks.
+    rate : str
+        The edge attribute that states the rates of links, and its value at a flit a cycle: with
+        ``"capacity/50"``, an edge of capacity 100 becomes two parallel links, and one of capacity
+        25 carries a flit every two cycles, see `Rated`.
 
     Raises
     ------
@@ -80,23 +93,40 @@ class Graph(Topology):
     >>> ring = Graph([(0, 1), (1, 2), (2, 0), (1, 0)])
     >>> ring.nodes, ring.ports, ring.diameter
     (3, 2, 2)
+
+    Two hosts and a switch, which is node 2:
+
+    >>> Graph([(0, 2), (2, 0), (1, 2), (2, 1)], relays=[2]).relays
+    (2,)
     """
 
     kind = "graph"
     notation = "graph:FILE"
-    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT], ..]}'
+    entry = '{"kind": "graph", "nodes": .., "arcs": [[TAIL, HEAD, PORT, SPACING], ..], '
+    entry += '"relays": [..]}'
 
     _neighbours: IntArray
     _linked: BoolArray
     _names: list[str]
+    _spacing: IntArray
 
-    def __init__(self, graph: Any, *, name: str = "") -> None:
-        names, arcs, remarks = _read_content(graph)
+    def __init__(
+        self,
+        graph: Any,
+        *,
+        name: str = "",
+        relays: Sequence[int | str] | int | str = (),
+        rate: str = "",
+    ) -> None:
+        require_type("Rate", rate, str, "text")
+        attribute = AttributeRate.parse(rate) if rate else None
+        names, arcs, marked, remarks = _read_content(graph, attribute)
         require_type("Name", name, str, "text")
         _check_name_texts("Names of nodes", names)
         _check_name_texts("Names of ports", {arc.port for arc in arcs})
         self._names = names
         self._fill_tables(len(names), arcs)
+        self.relays = self.parse_relays([*marked, *entries_of(relays)])
         self.name = name or f"graph:{self.nodes}-nodes"
         for remark in remarks:
             _send_once(f"{self.name}: {remark}")
@@ -104,13 +134,19 @@ class Graph(Topology):
     @classmethod
     @override
     def parse(cls, text: str) -> Self | None:
+        whole, mark, rate = text.rpartition("%")
         path = Path(text.removeprefix("graph:"))
-        # Text behind a ! names faults, which `Faulty` parses, unless a file has this whole name.
-        if not text.startswith("graph:") or ("!" in text and not path.exists()):
+        if mark and is_attribute(rate) and not path.exists():
+            path = Path(whole.removeprefix("graph:"))
+        else:
+            whole, rate = text, ""
+        # Text behind a ! or % names faults or rates, for other classes, unless it is part of the
+        # name of a file.
+        if not text.startswith("graph:") or (re.search("[!%]", whole) and not path.exists()):
             return None
         content = read_graph(path)
         try:
-            return cast(Self, _with_latencies(cls(content, name=text), content.edges))
+            return cast(Self, _with_latencies(cls(content, name=text, rate=rate), content.edges))
         except InputError as error:
             raise InputError(f"File of a graph {path}: {error}") from error
 
@@ -120,19 +156,23 @@ class Graph(Topology):
         match entry:
             case {"nodes": int(count), "arcs": [*arcs]} if not isinstance(count, bool):
                 _check_counts(count, len(arcs))
-                return cls(_ArcList([str(k) for k in range(count)], arcs))
+                names = [str(k) for k in range(count)]
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
             case {"nodes": [*names], "arcs": [*arcs]} if {str}.issuperset(map(type, names)):
-                return cls(_ArcList(names, arcs))
+                return cls(_ArcList(names, arcs), relays=entry.get("relays", ()))
         return None
 
     @override
     def to_json(self) -> dict[str, Any]:
         plain = self._names == [str(node) for node in range(self.nodes)]
-        arcs = [
+        arcs: list[list[Any]] = [
             [node, int(self.neighbours[node, port]), self.port_names[port]]
             for node, port in np.argwhere(self.linked).tolist()
         ]
-        return {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        for arc, spacing in zip(arcs, self.spacing_of_arc[self.linked].tolist(), strict=True):
+            arc += [spacing] * (spacing > 1)
+        entry = {"kind": "graph", "nodes": self.nodes if plain else self._names, "arcs": arcs}
+        return entry | ({"relays": list(self.relays)} if self.relays else {})
 
     @property
     @override
@@ -143,6 +183,32 @@ class Graph(Topology):
     @override
     def linked(self) -> BoolArray:
         return self._linked
+
+    @property
+    @override
+    def spacing_of_arc(self) -> IntArray:
+        return self._spacing
+
+    @cached_array
+    @override
+    def cycles_of_arc(self) -> IntArray:
+        # A flit takes as long as the link is busy with it.
+        return np.maximum(self.cycles_of_port, self.spacing_of_arc)
+
+    @cached_property
+    @override
+    def spacing_multiple(self) -> int:
+        return int(np.lcm.reduce(np.unique(self.spacing_of_arc[self.linked]), initial=1))
+
+    @property
+    @override
+    def one_latency(self) -> int | None:
+        return None if self.spacing_multiple > 1 else super().one_latency
+
+    @property
+    @override
+    def longest_link(self) -> int:
+        return int(self.cycles_of_arc[self.linked].max(initial=1))
 
     @cached_array
     @override
@@ -207,6 +273,7 @@ class Graph(Topology):
         head, entry = self.neighbours[tail, port], self.opposite[port]
         twice = np.array_equal(self.opposite[self.opposite], np.arange(self.ports))
         leads_back = self.linked[head, entry] & (self.neighbours[head, entry] == tail)
+        leads_back &= self.spacing_of_arc[head, entry] == self.spacing_of_arc[tail, port]
         return twice and bool(leads_back.all())
 
     def _fill_tables(self, nodes: int, arcs: Sequence[Arc]) -> None:
@@ -233,9 +300,11 @@ class Graph(Topology):
         self.opposite = np.arange(self.ports)
         self._neighbours = np.tile(np.arange(nodes, dtype=np.int32)[:, None], self.ports)
         self._linked = np.zeros((nodes, self.ports), bool)
+        self._spacing = np.ones((nodes, self.ports), np.int64)
         for arc, port in zip(arcs, colours, strict=True):
             self._neighbours[arc.tail, port] = arc.head
             self._linked[arc.tail, port] = True
+            self._spacing[arc.tail, port] = arc.spacing
 
     def __hash__(self) -> int:
         return hash((self.nodes, self._neighbours.tobytes()))
@@ -252,8 +321,9 @@ class ReversedGraph(Graph):
         self._forwards = graph
         node, _ = graph.upstream
         self.name, self.nodes, self.ports = f"{graph.name} backwards", graph.nodes, graph.ports
-        self.link_latency = graph.link_latency
+        self.link_latency, self.relays = graph.link_latency, graph.relays
         self._cycles = graph.cycles_of_arc[graph.upstream]
+        self._spacing = graph.spacing_of_arc[graph.upstream]
         self.opposite = np.argsort(graph.opposite).astype(np.int64)
         self.port_names = tuple(graph.port_names[port] for port in self.opposite)
         self._names = [graph.node_name(node)[1:-1] for node in range(graph.nodes)]
@@ -326,26 +396,48 @@ def _check_name_texts(what: str, names: Iterable[str]) -> None:
 
 
 class _Content(NamedTuple):
-    """The content of a graph: the names of nodes, the arcs, and remarks for the user."""
+    """The content of a graph: the names of nodes, the arcs, the relays, and remarks for the user.
+
+    Relays are the numbers of nodes that only relay.
+    """
 
     names: list[str]
     arcs: list[Arc]
+    relays: Sequence[int] = ()
     remarks: Sequence[str] = ()
 
 
-def _read_content(graph: Any) -> _Content:
+def _read_content(graph: Any, rate: AttributeRate | None) -> _Content:
     """Return the content of a graph in any form that `Graph` accepts."""
     if isinstance(graph, _ArcList):
-        return _Content(graph.names, [_parse_arc(arc, len(graph.names)) for arc in graph.arcs])
+        return _Content(graph.names, [_parse_entry(arc, len(graph.names)) for arc in graph.arcs])
     if isinstance(graph, GraphFile):
-        return _content_of_file(graph)
+        return _content_of_file(graph, rate)
     if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
-        return _content_of_file(_from_networkx(graph))
+        return _content_of_file(_from_networkx(graph), rate)
+    if rate is not None:
+        raise InputError(
+            f"Rate {rate.key} needs a graph whose edges have attributes; give a graph of NetworkX "
+            "or a file, or use tf.with_rates"
+        )
     if isinstance(graph, str) or not is_iterable(graph):
         raise InputError(f"Graph must be of NetworkX, or a list of arcs, not {message_text(graph)}")
     arcs = [_parse_arc(arc, MOST_NODES) for arc in graph]
     count = 1 + max((max(arc.tail, arc.head) for arc in arcs), default=0)
     return _Content([str(node) for node in range(count)], arcs)
+
+
+def _parse_entry(given: Any, below: int) -> Arc:
+    """Return an arc of a schedule file: [tail, head, port], and perhaps the spacing of flits."""
+    if not isinstance(given, list) or len(given) != 4:
+        return _parse_arc(given, below)
+    *arc, spacing = given
+    if type(spacing) is not int or not 1 <= spacing <= MOST_SPACING:
+        raise InputError(
+            f"Spacing of an arc must be from 1 to {MOST_SPACING} cycles, not "
+            f"{message_text(spacing)}"
+        )
+    return _parse_arc(arc, below)._replace(spacing=spacing)
 
 
 def _parse_arc(given: Any, below: int) -> Arc:
@@ -376,19 +468,24 @@ def _from_networkx(graph: Any) -> GraphFile:
         Edge(number[tail], number[head], data, directed)
         for tail, head, data in graph.edges(data=True)
     ]
-    keys = dict.fromkeys(str(key) for _, data in graph.nodes(data=True) for key in data)
-    return GraphFile([str(label) for label in number], edges, tuple(keys))
+    data = [{str(key): value for key, value in each.items()} for _, each in graph.nodes(data=True)]
+    relays = take_relays(data, [f"Node {message_text(str(label))[1:-1]}" for label in number])
+    keys = dict.fromkeys(key for each in data for key in each)
+    return GraphFile([str(label) for label in number], edges, tuple(keys), relays=relays)
 
 
-def _content_of_file(file: GraphFile) -> _Content:
-    """Return the content of a graph file: an undirected edge becomes two arcs."""
+def _content_of_file(file: GraphFile, rate: AttributeRate | None) -> _Content:
+    """Return the content of a graph file: an undirected edge becomes two arcs.
+
+    A rate p/q multiplies them: p arcs, each with a flit every q cycles.
+    """
     arcs: list[Arc] = []
     for edge in _sort_edges(file.edges):
         try:
-            arcs += _arcs_of_edge(edge, file.labels)
+            arcs += _arcs_of_edge(edge, file.labels, rate)
         except InputError as error:
             raise InputError(f"{edge.location}: {error}" if edge.location else str(error)) from None
-    return _Content(file.labels, arcs, [*file.choices, *_make_remarks(file)])
+    return _Content(file.labels, arcs, file.relays, [*file.choices, *_make_remarks(file, rate)])
 
 
 def _sort_edges(edges: Sequence[Edge]) -> list[Edge]:
@@ -406,47 +503,66 @@ def _sort_edges(edges: Sequence[Edge]) -> list[Edge]:
     return sorted(edges, key=lambda edge: (end_nodes(edge)[0], first[end_nodes(edge)]))
 
 
-def _arcs_of_edge(edge: Edge, labels: Sequence[str]) -> list[Arc]:
-    """Return the arcs of an edge: one if it is directed, else two."""
+def _arcs_of_edge(edge: Edge, labels: Sequence[str], rate: AttributeRate | None) -> list[Arc]:
+    """Return the arcs of an edge: one if it is directed, else two; more if its `rate` is larger."""
     if edge.tail == edge.head:
         name = message_text(labels[edge.tail])[1:-1]
         raise InputError(f"Edge must lead to another node, not from {name} to itself; leave it out")
-    _check_attributes(edge, labels)
+    _check_attributes(edge, labels, rate)
     arcs = [_parse_arc([*edge[:2], *_optional_port_name(edge.data, "port")], len(labels))]
     if not edge.directed:
         back = [edge.head, edge.tail, *_optional_port_name(edge.data, "back")]
         arcs.append(_parse_arc(back, len(labels)))
+    if rate is not None:
+        flits = rate.rate_of(edge.data.get(rate.key), _edge_name(edge, labels))
+        arcs = [
+            arc._replace(port=copy_name(arc.port, rank), spacing=flits.denominator)
+            for arc in arcs
+            for rank in range(flits.numerator)
+        ]
     return sorted(arcs)
 
 
-def _check_attributes(edge: Edge, labels: Sequence[str]) -> None:
-    """Check that no attribute of an edge asks for a capacity or a latency, since links are alike.
+def copy_name(port: str, rank: int) -> str:
+    """Return the name of a port of a parallel link: ``+0``, ``+0.2``, ``+0.3`` for ranks 0 to 2."""
+    return f"{port}.{rank + 1}" if port and rank else port
 
-    `labels` are the labels of nodes, for messages.
+
+def _edge_name(edge: Edge, labels: Sequence[str]) -> str:
+    """Return the name of an edge for messages."""
+    tail, head = (message_text(labels[node])[1:-1] for node in edge[:2])
+    return f"the edge from {tail} to {head}"
+
+
+def _check_attributes(edge: Edge, labels: Sequence[str], rate: AttributeRate | None) -> None:
+    """Check that no attribute of an edge asks for a capacity or a latency that is not known.
+
+    `labels` are the labels of nodes, for messages. The attribute of `rate` is known.
     """
     refused = [
         key
         for key, value in edge.data.items()
         if _QUANTITY_WORDS.search(str(key)) and not _is_unit_value(value)
+        if rate is None or key != rate.key
     ]
     if not refused and not (edge.directed and "back" in edge.data):
         return
-    tail, head = (message_text(labels[node])[1:-1] for node in edge[:2])
-    name = f"the edge from {tail} to {head}"
+    name = _edge_name(edge, labels)
     if not refused:
         raise InputError(
             f"Attribute back of {name} must be left out, because a directed edge goes one way"
         )
     raise InputError(
         f"Attribute {message_text(refused[0])} of {name} must be 1 or left out, not "
-        f"{message_text(edge.data[refused[0]])}: a link carries a flit a cycle (two links are two "
-        "edges; a slow one stands behind the name, as in graph:FILE!0:1=4)"
+        f"{message_text(edge.data[refused[0]])}; for a capacity, give its value at a flit a cycle, "
+        "as in --rate capacity/50 or tf.Graph(.., rate='capacity/50'), and a latency behind the "
+        "name, as in graph:FILE!0:1=4"
     )
 
 
-def _make_remarks(file: GraphFile) -> list[str]:
+def _make_remarks(file: GraphFile, rate: AttributeRate | None) -> list[str]:
     """Return remarks about attributes that are not used, and about misleading names of nodes."""
-    used = _PORT_KEYS | _IDENTITY_KEYS
+    used = _PORT_KEYS | _IDENTITY_KEYS | ({rate.key} if rate else set())
     edge_keys = dict.fromkeys(
         str(key)
         for edge in file.edges
@@ -460,9 +576,8 @@ def _make_remarks(file: GraphFile) -> list[str]:
     ]
     remarks = []
     if unused:
-        remarks.append(
-            f"read and not used: {'; '.join(unused)} (each link carries one flit a cycle)"
-        )
+        links = "" if rate else " (each link carries one flit a cycle)"
+        remarks.append(f"read and not used: {'; '.join(unused)}{links}")
     numbers = {str(node) for node in range(len(file.labels))}
     for node, label in enumerate(file.labels):
         if label in numbers and label != str(node):
@@ -549,7 +664,7 @@ def _colour_edges(nodes: int, arcs: Sequence[Arc]) -> list[int]:
     ends = np.array([arc[:2] for arc in arcs], np.int64).reshape(-1, 2)
     degree = max(int(np.bincount(column, minlength=nodes).max()) for column in ends.T)
     leaving, entering = np.full((2, nodes, degree), -1)
-    for number, (tail, head, _) in enumerate(arcs):
+    for number, (tail, head, *_) in enumerate(arcs):
         out, into = (int((row < 0).argmax()) for row in (leaving[tail], entering[head]))
         if leaving[tail, into] >= 0:
             # Exchange both colours along the path that begins with the arc of colour `into`.

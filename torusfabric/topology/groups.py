@@ -16,7 +16,7 @@ from ..errors import InputError
 from .cayley import require_cayley_graph
 from .faulty import Faulty
 from .subgraph import Mesh
-from .topology import IntArray, IntLike, Topology, cached_array
+from .topology import BoolArray, IntArray, IntLike, Topology, cached_array
 from .torus import Torus
 
 __all__ = ["Groups", "check_members", "parse_axes"]
@@ -64,11 +64,13 @@ class Groups:
     ...     columns.node_in_same_group(5, 2))
     (1, 1, 9)
 
-    Two groups of listed nodes:
+    Two groups of listed nodes, which have different sizes:
 
-    >>> pairs = Groups(Torus(3, 4), listed=((0, 5), (11, 7)))
-    >>> pairs.n_groups, pairs.group_size, pairs.group_topology, int(pairs.group_of_node[7])
-    (2, 2, <Torus 3x4>, 1)
+    >>> listed = Groups(Torus(3, 4), listed=((0, 5, 2), (11, 7)))
+    >>> listed.n_groups, listed.group_size, listed.group_topology, int(listed.group_of_node[7])
+    (2, 3, <Torus 3x4>, 1)
+    >>> listed.members.tolist()
+    [[0, 5, 2], [11, 7, 7]]
     """
 
     topology: Topology
@@ -91,8 +93,18 @@ class Groups:
 
     @property
     def group_size(self) -> int:
-        """Number of nodes of a group."""
-        return len(self.listed[0]) if self.listed else self._unbroken_group.nodes
+        """Number of nodes of a group; of the largest one, if a user lists the groups."""
+        return max(map(len, self.listed)) if self.listed else self._unbroken_group.nodes
+
+    @cached_array
+    def sizes(self) -> IntArray:
+        """Number of nodes of each group, shape (n_groups,)."""
+        return np.array([*map(len, self.listed)] or [self.group_size] * self.n_groups)
+
+    @cached_property
+    def has_several_sizes(self) -> bool:
+        """True if a group has fewer nodes than another."""
+        return len(set(map(len, self.listed))) > 1
 
     @cached_property
     def group_topology(self) -> Topology:
@@ -115,9 +127,14 @@ class Groups:
 
     @cached_array
     def members(self) -> IntArray:
-        """The node at each position of each group, shape (n_groups, group_size)."""
+        """The node at each position of each group, shape (n_groups, group_size).
+
+        A group that has fewer nodes than the largest one repeats its last node; see `is_member`.
+        """
         if self.listed:
-            return np.array(self.listed)
+            return np.array([
+                [*group, *group[-1:] * (self.group_size - len(group))] for group in self.listed
+            ])  # fmt: skip
         nodes = np.arange(self.topology.nodes)
         if self.axes is None:
             return np.delete(nodes, self.without)[None]
@@ -126,10 +143,20 @@ class Groups:
         return np.ascontiguousarray(grid).reshape(self.n_groups, self.group_size)
 
     @cached_array
+    def is_member(self) -> BoolArray:
+        """True at each position that a group has, shape (n_groups, group_size)."""
+        return np.arange(self.group_size) < self.sizes[:, None]
+
+    @cached_property
+    def node_lists(self) -> list[IntArray]:
+        """The nodes of each group in the order of their positions."""
+        return [nodes[:size] for nodes, size in zip(self.members, self.sizes, strict=True)]
+
+    @cached_array
     def position_of_node(self) -> IntArray:
         """The position of each node in its group, shape (nodes,); 0 for a node in no group."""
         position = np.zeros(self.topology.nodes, int)
-        position[self.members] = np.arange(self.group_size)
+        position[self.members[self.is_member]] = np.nonzero(self.is_member)[1]
         return position
 
     @cached_array
@@ -287,8 +314,8 @@ def check_members(topology: Topology, listed: Sequence[Sequence[int]]) -> None:
     Raises
     ------
     InputError
-        If a node does not exist or is listed twice, if a group has fewer than two nodes, or if
-        groups have different numbers of nodes.
+        If a node does not exist, only relays or is listed twice, or if a group has fewer than two
+        nodes.
 
     Examples
     --------
@@ -300,14 +327,14 @@ def check_members(topology: Topology, listed: Sequence[Sequence[int]]) -> None:
     for node in (node for group in listed for node in group):
         if not 0 <= node <= last:
             raise InputError(f"Nodes of groups must be from 0 to {last} on {topology}, not {node}")
+        if node in topology.relays:
+            raise InputError(
+                f"Groups must leave out the relay {node} of {topology}, which sends and receives "
+                "nothing of its own"
+            )
         if node in seen:
             raise InputError(f"Node {node} is listed twice; a node is in one group at most")
         seen.add(node)
-    sizes = sorted({len(group) for group in listed})
-    if sizes and sizes[0] < 2:
-        raise InputError(f"A group must have at least 2 nodes, not {sizes[0]}")
-    if len(sizes) > 1:
-        raise InputError(
-            f"Groups that run at once must have equally many nodes, not {sizes[0]} and "
-            f"{sizes[-1]}; join collectives of groups of other sizes by commas, as modes"
-        )
+    smallest = min(map(len, listed), default=2)
+    if smallest < 2:
+        raise InputError(f"A group must have at least 2 nodes, not {smallest}")

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..toolchain.public import public_class
 from ..toolchain.values import is_iterable, message_text
 from .graph import Graph
-from .topology import BoolArray, EntryTopology, IntArray, Topology
+from .topology import BoolArray, EntryTopology, IntArray, Topology, cached_array
 from .torus import Torus
 
 __all__ = ["MOST_NODES", "Mesh", "Subgraph"]
@@ -49,6 +49,7 @@ class Subgraph(Graph):
         self.port_names, self.opposite = whole.port_names, whole.opposite
         self.dimensions = whole.dimensions if self.nodes == whole.nodes else 0
         self.link_latency = whole.link_latency
+        self.relays = tuple(np.flatnonzero(np.isin(self.kept, whole.relays)).tolist())
         number = np.cumsum(kept) - 1
         there = arcs & whole.linked & kept[:, None] & kept[whole.neighbours]
         there &= whole.neighbours != np.arange(whole.nodes)[:, None]
@@ -62,6 +63,18 @@ class Subgraph(Graph):
     def grid(self) -> tuple[tuple[int, ...], IntArray]:
         sides, coordinates = self.whole.grid
         return sides, coordinates[:, self.kept]
+
+    @cached_array
+    @override
+    def cycles_of_port(self) -> IntArray:
+        if isinstance(self.link_latency, int):
+            return super().cycles_of_port
+        return self.whole.on_links(self.link_latency).cycles_of_port
+
+    @property
+    @override
+    def spacing_of_arc(self) -> IntArray:
+        return self.whole.spacing_of_arc[self.kept]
 
     @override
     def node_name(self, node: int) -> str:

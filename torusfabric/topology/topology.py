@@ -26,7 +26,7 @@ from ..toolchain.values import message_text, suggest_name, unknown_name_error
 from .latency import Latency, parse_latency
 
 __all__ = ["BoolArray", "EntryTopology", "IntArray", "IntLike", "Topology", "limit_nodes",
-           "cached_array", "freeze_arrays", "hops_from"]  # fmt: skip
+           "cached_array", "freeze_arrays", "hops_from", "node_ranges"]  # fmt: skip
 
 #: The longest list of similar names in a message, in characters.
 LONGEST_HINT = 60
@@ -132,6 +132,9 @@ class Topology(metaclass=_ValidatingMeta):
         entries are different.
     dimensions : int
         Number of axes along which the topology can be cut into groups; 0 if it has no axes.
+    relays : tuple of int
+        The nodes that only pass on: switches without an endpoint, which send and receive nothing of
+        their own. Collectives run among the other nodes.
     link_latency : int or tuple of int
         Cycles from a router to the in-port of its neighbour. One number for all links, or one for
         each axis. Latency 1 is the out-port register alone.
@@ -156,6 +159,7 @@ class Topology(metaclass=_ValidatingMeta):
     port_names: tuple[str, ...]
     opposite: IntArray
     dimensions: int = 0
+    relays: tuple[int, ...] = ()
     link_latency: int | tuple[int, ...] = 1
 
     @classmethod
@@ -242,6 +246,19 @@ class Topology(metaclass=_ValidatingMeta):
     def cycles_of_arc(self) -> IntArray:
         """The link latency at each port of each node in cycles, shape (nodes, ports)."""
         return np.broadcast_to(self.cycles_of_port, (self.nodes, self.ports))
+
+    @property
+    def spacing_of_arc(self) -> IntArray:
+        """The least cycles from a flit to the next on each arc, shape (nodes, ports)."""
+        return np.broadcast_to(np.int64(1), (self.nodes, self.ports))
+
+    @property
+    def spacing_multiple(self) -> int:
+        """The least common multiple of the spacings of all arcs; 1 if no link is slow.
+
+        A slow link carries less than a flit a cycle, see `torusfabric.topology.rated`.
+        """
+        return 1
 
     @property
     def one_latency(self) -> int | None:
@@ -406,6 +423,62 @@ class Topology(metaclass=_ValidatingMeta):
                     hint = ""
         raise InputError(f"{noun} must be {forms}, not {message_text(name)}{hint}")
 
+    def parse_relays(self, names: Iterable[int | str]) -> tuple[int, ...]:
+        """Return nodes that only relay as numbers, ascending.
+
+        A node may be given by its number or its name; a text such as ``3-5`` is a range.
+
+        Raises
+        ------
+        InputError
+            If there is no such node, or if fewer than two nodes are left that send and receive.
+
+        Examples
+        --------
+        >>> from torusfabric.topology import Torus
+        >>> Torus(4, 4).parse_relays(["(1,2)", "2-4", 9])
+        (2, 3, 4, 6, 9)
+        """
+        found = set()
+        for name in names:
+            ends = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", str(name))
+            parts = ends.groups() if ends and self.find_node(name) is None else [name]
+            first, last = (self.node_number(part, noun="Relay") for part in (parts[0], parts[-1]))
+            if last < first:
+                raise InputError(f"Range of relays must ascend, not {name}")
+            found |= {*range(first, last + 1)}
+        relays = sorted(found)
+        if relays and self.nodes - len(relays) < 2:
+            raise InputError(
+                f"Relays must leave at least two nodes that send and receive, not "
+                f"{self.nodes - len(relays)} of {self.nodes}"
+            )
+        return tuple(relays)
+
+    def node_in_file(self, name: str | int, *, noun: str = "Node") -> int:
+        """Return the number of a node that a file names; refuse a number of two meanings.
+
+        The parameters are those of `node_number`. A number is refused if it is also the name of
+        another node. The name is then written in parentheses.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> from torusfabric.topology import Graph
+        >>> Graph(nx.Graph([(1, 2)])).node_in_file("(1)")
+        0
+        """
+        number = self.node_number(name, noun=noun)
+        text = str(name).strip()
+        named = self._numbers_by_name.get(text, number)
+        if named != number:
+            raise InputError(
+                f"{noun} must have one meaning, but {text} is the number of node {number} and the "
+                f"name of node {named}; write {self.node_name(named)} for the name, and "
+                f"{self.node_name(number)} for the other node"
+            )
+        return number
+
     def find_node(self, name: object) -> int | None:
         """Return the number of the node that a number or a name stands for, as `node_number` does.
 
@@ -553,6 +626,27 @@ class EntryTopology(Topology):
         values = {name: getattr(self, name) for name, _ in self._entry_keys()}
         values = {name: [*v] if isinstance(v, tuple) else v for name, v in values.items()}
         return {"kind": self.kind, **values}
+
+
+def node_ranges(nodes: Iterable[int]) -> list[str]:
+    """Return node numbers as words; three or more consecutive ones become a range.
+
+    Examples
+    --------
+    >>> node_ranges([0, 1, 2, 9])
+    ['0-2', '9']
+    """
+    runs: list[list[int]] = []
+    for node in nodes:
+        if runs and node == runs[-1][-1] + 1:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    return [
+        word
+        for run in runs
+        for word in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
 
 
 def hops_from(neighbours: IntArray, root: int = 0) -> IntArray:

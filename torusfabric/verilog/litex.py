@@ -112,7 +112,8 @@ class LiteXFabric(LiteXModule):
             }
             side, _, what = prefix.rpartition("_")
             if what.isdecimal():
-                found[side].append(made)
+                # A node that only relays has no streams; its place in the list is None.
+                found[side] += [None] * (int(what) - len(found[side])) + [made]
             else:
                 setattr(self, {"cmd": "command"}.get(what, what), made)
         if found["s_axis"]:

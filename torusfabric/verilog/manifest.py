@@ -126,6 +126,7 @@ def manifest(
         "modes": [_mode_entry(fabric, number) for number in range(len(program.modes))],
         "topology": program.topology.to_entry(),
         **_original_numbers(program.topology),
+        **({"relays": list(program.topology.relays)} if program.topology.relays else {}),
         **({"operator": str(program.operators[0])} if len(program.operators) == 1 else {}),
         **_operator_functions(program.operators),
         **_schedule_facts(fabric),

@@ -11,8 +11,8 @@ import torusfabric as tf
 from torusfabric.verilog.manifest import interface_facts
 
 
-def watched(**options):
-    program = tf.compile(tf.plan("3", "allgather"), flits=2)
+def watched(network="3", **options):
+    program = tf.compile(tf.plan(network, "allgather"), flits=2)
     return tf.Fabric(program, width=8, top="stream", beat=1, timeout=20, **options)
 
 
@@ -60,6 +60,24 @@ def test_who_rests_is_named():
         assert (await ticks(ctx, fabric, 45)) == (1, 2, 0)
         ctx.set(fabric.node[2].receive.ready, 1)
         assert (await ticks(ctx, fabric, 60))[0] == 0
+
+    simulated(fabric, testbench)
+
+
+def test_a_node_behind_relays_is_named():
+    """Nodes 0 and 2 of five only relay, so they are never late; node 3 is named by its number."""
+    fabric = watched("5!0=relay,2=relay")
+
+    async def testbench(ctx):
+        await ctx.tick().repeat(20)
+        await send(ctx, fabric, 1, 4)
+        assert (await ticks(ctx, fabric, 60)) == (1, 3, 1)
+        for node in (1, 3):
+            ctx.set(fabric.node[node].receive.ready, 1)
+        for _ in range(4):
+            await send(ctx, fabric, 1, 3, 4)
+            shown = await ticks(ctx, fabric, 60)
+        assert shown == (1, 4, 0)
 
     simulated(fabric, testbench)
 

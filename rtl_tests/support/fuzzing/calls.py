@@ -161,8 +161,10 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         ("plan", tf.plan, {
             "topology": "2x3", "collective": "allgather", "algorithm": "matching", "ports": 4,
             "chunks": 1, "seed": 0, "latency": 1, "duplex": "full", "trees": None, "packets": None,
-            "times": None, "large": False, "broken_links": (), "broken_nodes": (),
+            "times": None, "large": False, "broken_links": (), "broken_nodes": (), "relays": (),
             "link_latency": 1}),
+        ("plan.relays", tf.plan, {
+            "topology": "2x3", "collective": "allgather", "relays": [1, "(1,0)"]}),
         ("plan.groups", tf.plan, {
             "topology": "2x3", "collective": "allgather", "groups": [[0, 1, 5]]}),
         ("plan.counts", tf.plan, {
@@ -204,6 +206,7 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
             "schedule": gather, "path": folder / "out.csv", "format": "csv", "force": True}),
         ("import_schedule", tf.import_schedule, {"path": xml, "topology": "3"}),
         ("parse_topology", tf.parse_topology, {"text": "3"}),
+        ("with_rates", tf.with_rates, {"topology": "2x2", "rates": "0:2,1:1/2"}),
         ("parse_collective", tf.parse_collective, {"name": "allgather", "topology": torus}),
         ("register_algorithm", tf.register_algorithm, {"algorithm": 3, "before": None}),
         ("register_operator", tf.register_operator, {"operator": 3}),
@@ -216,7 +219,10 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         ("Cube", tf.Cube, {"axes": 2}),
         ("Mesh", tf.Mesh, {"sides": (2, 3)}),
         ("Graph", tf.Graph, {"graph": [(0, 1), (1, 0)]}),
+        ("Graph.relays", tf.Graph, {
+            "graph": [(0, 1), (1, 0), (1, 2), (2, 1)], "relays": [1]}),
         ("Faulty", tf.Faulty, {"whole": torus, "broken_links": ("0:+1",)}),
+        ("Faulty.relays", tf.Faulty, {"whole": torus, "relays": [4]}),
         ("Pattern", checked(tf.Pattern), {
             "topology": ring, "collective": tf.Collective("allgather"), "steps": 1,
             "feed": np.tile([1, 0], (3, 1)), "inject": np.zeros((3, 2), int)}),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...rtl import Fabric
-from ...topology import equal_links_as_text, parse_topology
+from ...topology import equal_links_as_text, parse_topology, with_rates
 from ...topology.boards import Boards
 from .hardware.link_plan import PHYS
 from .hardware.system import BoardSystem, plan_links
@@ -52,7 +52,8 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     if known["link_latency"] is not None or choices["plan"] is not None:
         fabric = make(**changes)
         return BoardSystem(fabric, cut(fabric.program.topology), **how)
-    counts, latency = cut(parse_topology(known["topology"])).counts, FIRST_LATENCY
+    network, latency = parse_topology(known["topology"]), FIRST_LATENCY
+    counts = cut(with_rates(network, known["rate"]) if known["rate"] else network).counts
     while True:
         each = enumerate(latency if count > 1 else 1 for count in counts)
         fabric = make(link_latency=",".join(f"{axis}:{cycles}" for axis, cycles in each))

@@ -25,7 +25,7 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 from typing_extensions import override
 
-from ...collective import Collective
+from ...collective import parse_collective
 from ...rtl.memories import address_width, resize
 from ...rtl.modules import Leaf, delay_value
 from ..host.finders import Finder, HostLayout
@@ -49,7 +49,7 @@ def host_layout(layout: TableLayout) -> HostLayout:
         message, for which the fabric was built.
     """
     room = layout.room
-    words = Collective("alltoall").layout(room.topology, 1)
+    words = parse_collective("alltoall", topology=room.topology).layout(room.topology, 1)
     return HostLayout(words, room.flits, beat=room.beat)
 
 

@@ -14,7 +14,7 @@ from ...contract.interface import Interface
 from ...contract.ports import Protocol, ports_by_name
 from ..host.interface import HostInterface, HostProofs
 from ..streams.interface import StreamInterface
-from ..streams.sections import tree_levels
+from ..streams.sections import stream_nodes, tree_levels
 
 if TYPE_CHECKING:
     from ...proof.gates import GateText
@@ -108,7 +108,9 @@ class LoadedStreamInterface(LoadedInterface, StreamInterface):
         from ..streams.claims import tree_and_crossing_harnesses  # here, since only proofs need it
         from ..streams.claims.control import control_harness
 
-        yield control_harness(design, None, levels=tree_levels(fabric.nodes))
+        yield control_harness(
+            design, None, levels=tree_levels(len(stream_nodes(fabric.program.topology)))
+        )
         yield from tree_and_crossing_harnesses(fabric, design)
 
     def wiring_claims(self, fabric: Any, text: GateText) -> Iterable[Any]:

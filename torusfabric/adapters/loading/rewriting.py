@@ -246,6 +246,12 @@ class _Rewriter:
         comes = {*np.unique(stores[stores > 0]).tolist()}
         read = {*np.unique(reads[..., 2][reads[..., 0] >= 0]).tolist()}
         alike = comes <= {self._links} and (read <= {0} or read <= {self._links})
+        if streams and not alike and program.topology.spacing_multiple > 1:
+            raise InputError(
+                "Loaded tables need links of one latency where some have rates below 1; give all "
+                f"links the latency of the slowest (--link-latency {self._links}), or use fixed "
+                "tables (--tables rom)"
+            )
         if streams and (not alike or (self._early and self._links > 1)):
             _raise_unsupported("whose words cross one link in a row", program.schedule.algorithm)
         write = at[:, None, None] + self._delay_offsets(stores, streams=streams)

@@ -483,7 +483,7 @@ class LoadedStreamTop(StreamTop):
         `leaf` is the loader or unloader; the keys are names of its inputs. For example, the input
         `load_facts` at node k comes from the net ``load_facts_k``.
         """
-        nodes, members = np.arange(self._build.nodes), leaf.signature.members
+        nodes, members = self._nodes, leaf.signature.members
         nets = {"load_valid": "known_{}", "load_facts": "load_facts_{}",
                 "unload_facts": "unload_facts_{}", "row": "unload_row_{}"}  # fmt: skip
         return {
@@ -493,16 +493,25 @@ class LoadedStreamTop(StreamTop):
         }
 
     @override
+    def _idle_nets(self) -> dict[str, int]:
+        # The node tables are read at these addresses.
+        rows = {name: rows for name, (rows, _) in self._layout.stream_tables.items()}
+        addresses = {"unload_key": rows["unload_row"], "entry": rows["facts_row"]}
+        return super()._idle_nets() | {
+            net: address_width(count) for net, count in addresses.items()
+        }
+
+    @override
     def _add_core(self) -> list[tuple[str, int]]:
         build, loading = self._build, self._loading
-        rest = f"rest_{tree_levels(build.nodes) - 1}_0" if self._has_run_port else ""
+        rest = f"rest_{tree_levels(len(self._nodes)) - 1}_0" if self._has_run_port else ""
         loading.add_loader(build, "image_loader", "last_entry", rest)
         self._add_node_facts()
         return self._core.add_modules(RUN_PORT_NETS, partial(loading.add_node_tables, self._core))
 
     def _add_node_facts(self) -> None:
         """Add a `NodeFacts` for each node, which reads the node's facts of a run from a table."""
-        build, nodes = self._build, np.arange(self._build.nodes)
+        build, nodes = self._build, self._nodes
         near = build.distribution.group_registers
         make = partial(NodeFacts, self._facts)
         members = make().signature.members

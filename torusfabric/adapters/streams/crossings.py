@@ -25,7 +25,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, ResetSignal, Signal, Value
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 from amaranth.lib.memory import Memory
@@ -37,6 +36,7 @@ from ...rtl.netlist import Role
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
+    from ...topology import IntArray
 
 __all__ = ["ClockCrossing", "QUEUE_DEPTH", "add_crossings"]
 
@@ -177,7 +177,7 @@ def _add_pointer(m: Module, name: str, passes: Value, domain: str, other: str) -
     return _QueuePointer(number, gray, following, seen)
 
 
-def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
+def add_crossings(build: CoreBuilder, nodes: IntArray, *, watched: bool) -> None:
     """Add a queue between the clocks of node and fabric to each stream of each node.
 
     On the node's side of the queue are the ports of the stream; on the fabric's side are nets with
@@ -187,12 +187,13 @@ def add_crossings(build: CoreBuilder, *, watched: bool) -> None:
     ----------
     build : CoreBuilder
         The netlist, with the ports of the streams.
+    nodes : ndarray of int
+        The nodes with streams.
     watched : bool
         True to add the nets ``untaken_N`` and ``takes_N`` of each node N, for the watch that
         reports late nodes.
     """
-    nodes = np.arange(build.nodes)
-    widths = {name: port.width for name, port in build.declared.items() if port.node == 0}
+    widths = {name: port.width for name, port in build.declared.items() if port.node == nodes[0]}
     for side in ("s_axis", "m_axis"):
         inputs, outputs = {}, dict[str, tuple[str, int]]()
         for name in ("clk", "rst"):

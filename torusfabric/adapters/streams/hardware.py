@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from amaranth.hdl import Module
 from amaranth.lib.wiring import Out
 
 from ...program import Program
@@ -43,7 +44,7 @@ from .packets import (
 from .ports import COMMAND_NETS, needs_commands, stream_ports
 from .readiness import add_readiness_tree, add_stall_watch
 from .run_facts import RunFacts
-from .sections import Sections, tree_levels
+from .sections import Sections, stream_nodes, tree_levels
 from .unloader import Unloader
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class StreamTop:
         self._build: CoreBuilder = core.build
         self._program: Program = core.program
         self._choices = RunChoices.from_program(core.program)
+        #: The nodes that have streams.
+        self._nodes = stream_nodes(core.program.topology)
         #: Suffix of the names of node ports, for their nets in the clock of the fabric.
         self._inner = "" if clocks is Clocks.ONE else "_here"
         self._facts = self._plan_facts()
@@ -103,8 +106,8 @@ class StreamTop:
         received = [packets_received(core, form) for form in forms]
         if core.program.barrier:
             own = [memory.own for memory in core.program.memories].index(True)
-            sent.append(barrier_packets(len(core.nodes), own))
-            received.append(barrier_packets(len(core.nodes), OWN_BLOCK))
+            sent.append(barrier_packets(len(core.nodes), self._nodes, own))
+            received.append(barrier_packets(len(core.nodes), self._nodes, OWN_BLOCK))
         keeps = any(each.has_own_words.any() for each in received)
         facts = self._facts
         return (
@@ -132,16 +135,18 @@ class StreamTop:
         self._add_engines("loader", partial(loader, self.loader))
         self._add_engines("unloader", partial(unloader, self.unloader))
         self._add_own_blocks()
-        add_readiness_tree(build, self.loader)  # type: ignore[arg-type]
+        self._add_idle_ports()
+        add_readiness_tree(build, self.loader, self._nodes)  # type: ignore[arg-type]
         routers = self._add_core()
         for name in ("busy", "done", "cycles"):
             build.add_output(name, build.nets[name])
         build.add_output("error", build.nets["error"])
         apart = self._clocks is not Clocks.ONE
         if self._timeout:
-            add_stall_watch(build, self._timeout, self._request_bits(), apart=apart)  # type: ignore[arg-type]
+            asked = self._request_bits()
+            add_stall_watch(build, self._timeout, asked, self._nodes, apart=apart)  # type: ignore[arg-type]
         if apart:
-            add_crossings(build, watched=self._timeout > 0)
+            add_crossings(build, self._nodes, watched=self._timeout > 0)
         return routers
 
     def _add_core(self) -> list[tuple[str, int]]:
@@ -177,7 +182,7 @@ class StreamTop:
 
     def _add_control(self) -> None:
         """Add the module that starts runs and, if runs have choices, the module `Commands`."""
-        build, top = self._build, tree_levels(self._build.nodes) - 1
+        build, top = self._build, tree_levels(len(self._nodes)) - 1
         # Round trip: to the nodes, into their registers, and up the tree.
         make = self._make_control(top + 2)
         heard = {"ready": "ready", "bad": "bad", "good": "good", "last": "length"}
@@ -221,15 +226,19 @@ class StreamTop:
         return CommandShape(choices, self._facts, program.flits, program.barrier)
 
     def _add_engines(self, name_of: str, make: Callable[[], Engine]) -> None:
-        """Add the loaders, or the unloaders, of all nodes, and the ROMs with locations of blocks.
+        """Add the loaders, or the unloaders, of the nodes, and the ROMs with locations of blocks.
 
         `name_of` is the name of the module, ``loader`` or ``unloader``, and `make` a function that
         makes it.
         """
         build, leaf = self._build, make()
-        nodes, shape = np.arange(build.nodes), leaf.shape
+        nodes, shape = self._nodes, leaf.shape
         build.add_module(name_of, make, role=Role.STREAM)
-        inputs = self._constant_inputs(leaf)
+        inputs: dict[str, Sequence[Source]] = {
+            name: [each.at_instances(nodes) if isinstance(each, Constants) else each
+                   for each in sources]
+            for name, sources in self._constant_inputs(leaf).items()
+        }  # fmt: skip
         outputs: dict[str, tuple[str, int]] = {}
         for name, member in leaf.signature.members.items():
             net = f"{name}_{{}}"
@@ -247,10 +256,10 @@ class StreamTop:
         """Return, by name, sources of those inputs of a loader or unloader that differ by node.
 
         These inputs do not depend on the run. Examples are the position of the node in its group, a
-        constant, and the output of the ROM with the locations of blocks. `leaf` is the loader or
-        unloader.
+        constant, and the output of the ROM with the locations of blocks. Constants are those of all
+        nodes of the network. `leaf` is the loader or unloader.
         """
-        shape, nodes = leaf.shape, np.arange(self._build.nodes)
+        shape, nodes, every = leaf.shape, self._nodes, np.arange(self._build.nodes)
         here = self._core.nodes
         inputs: dict[str, Sequence[Source]] = {
             leaf.passes: [Constants(each.has_packets.astype(int), 1) for each in shape.packets]
@@ -258,14 +267,15 @@ class StreamTop:
         if shape.position_bits:
             # A barrier does not use the position.
             positions = [form.groups.position_of_node[here] for form in self._program.forms]
-            positions += [0 * nodes] * self._program.barrier
+            positions += [0 * every] * self._program.barrier
             inputs["position"] = [Constants(each, self._facts.position_bits) for each in positions]
         if shape.has_unequal_packets and shape.verb == "unload":
-            inputs |= _own_packet_inputs(shape, len(nodes))
+            inputs |= _own_packet_inputs(shape, len(every))
         if shape.has_lengths:
             inputs |= _length_inputs(shape)
         if shape.rom_address_bits:
-            contents, which = np.unique(shape.packet_table.rom_rows, axis=0, return_inverse=True)
+            rows = shape.packet_table.rom_rows[nodes]
+            contents, which = np.unique(rows, axis=0, return_inverse=True)
             net = f"{shape.verb}_row_{{}}"
             self._build.add_roms(
                 f"rom_{net}",
@@ -292,8 +302,8 @@ class StreamTop:
         build, shape = self._build, self.unloader
         keeps = np.any([each.has_own_words for each in shape.packets], axis=0)
         for name, nodes in (
-            ("own_block", np.flatnonzero(keeps)),
-            ("outlet", np.flatnonzero(~keeps)),
+            ("own_block", self._nodes[keeps[self._nodes]]),
+            ("outlet", self._nodes[~keeps[self._nodes]]),
         ):
             if not len(nodes):
                 continue
@@ -308,6 +318,38 @@ class StreamTop:
             net = f"m_axis_{{}}_tdata{self._inner}"
             outputs = {"tdata": (net, shape.data_bits)}
             build.add_array(f"{name}_at_{{}}", name, nodes, inputs=inputs, outputs=outputs)
+
+    def _add_idle_ports(self) -> None:
+        """Add, at each node that only relays, a module that leaves its memory port idle."""
+        build, widths = self._build, self._idle_nets()
+        relays = np.setdiff1d(np.arange(build.nodes), self._nodes)
+        if len(relays):
+            build.add_module("idle_port", partial(IdlePort, widths), role=Role.STREAM)
+            outputs = {name: (f"{name}_{{}}", width) for name, width in widths.items()}
+            build.add_array("idle_port_at_{}", "idle_port", relays, inputs={}, outputs=outputs)
+
+    def _idle_nets(self) -> dict[str, int]:
+        """Return the width of each net that loader and unloader of a node drive for the core."""
+        return dict(self.loader.memory_port.inputs)
+
+
+class IdlePort(Leaf):
+    """Module that holds inputs of a memory port at 0, so that it neither writes nor reads.
+
+    Parameters
+    ----------
+    widths : mapping of str to int
+        The width of each input, by name.
+    """
+
+    def __init__(self, widths: Mapping[str, int]) -> None:
+        super().__init__({name: Out(width) for name, width in widths.items()})
+
+    def elaborate(self, platform: object) -> Module:
+        """Drive all outputs with 0."""
+        m = Module()
+        m.d.comb += [getattr(self, name).eq(0) for name in self.signature.members]
+        return m
 
 
 def _length_inputs(shape: EngineShape) -> dict[str, Sequence[Source]]:

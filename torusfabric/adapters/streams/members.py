@@ -17,6 +17,7 @@ from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Member, Out
 
 from .ports import COMMAND_BITS, is_fabric_input, needs_commands, stream_ports
+from .sections import stream_nodes
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -36,6 +37,8 @@ PAYLOAD_SIGNALS = {
 
 def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Member]:
     """Return the Amaranth members of a fabric that stand for the ports of its streams, by name.
+
+    Nodes that only relay have members, too, which are not connected.
 
     A member is an attribute of the fabric as an Amaranth component. For example, the stream
     ``node[8].send`` stands for the ports ``s_axis_8_tdata``, ``s_axis_8_tvalid`` and so on.
@@ -62,8 +65,9 @@ def stream_members(program: Program, width: int, beat: int = 1) -> dict[str, Mem
     StructLayout({'data': 12, 'last': 1, 'origin': 4})
     """
     ports = {name: port.width for name, port in stream_ports(program, width, beat=beat).items()}
+    first = stream_nodes(program.topology)[0]
     send, receive = (
-        _stream_signature(ports, f"{side}_0", width * beat) for side in ("s_axis", "m_axis")
+        _stream_signature(ports, f"{side}_{first}", width * beat) for side in ("s_axis", "m_axis")
     )
     node = wiring.Signature({"send": In(send), "receive": Out(receive)})
     members = {"node": Out(node).array(program.topology.nodes)}
@@ -97,7 +101,7 @@ def connect_streams(m: Module, fabric: Any, assembly: Assembly) -> None:
     assembly : Assembly
         The netlist as an Amaranth component, which has the ports.
     """
-    for node in range(fabric.nodes):
+    for node in stream_nodes(fabric.program.topology).tolist():
         _connect_stream(m, assembly, f"s_axis_{node}", fabric.node[node].send)
         _connect_stream(m, assembly, f"m_axis_{node}", fabric.node[node].receive)
     if hasattr(fabric, "command"):

@@ -137,10 +137,9 @@ def packets_sent(core: Core, form: int) -> Packets:
         there &= part.groups.position_of_node == collective.root
     bank, address = _first_words(core, form, count, received=False)
     blocks = part.schedule.blocks
-    lengths = blocks.sent_lengths
-    if lengths is None and not blocks.has_message.all():
-        lengths = part.flits * blocks.has_message
-    lengths = _lengths_of_nodes(part.groups, lengths)
+    lengths, has_message = _lengths_of_nodes(part.groups, blocks.sent_lengths), blocks.has_message
+    if lengths is not None or not has_message.all():
+        lengths = has_message * (part.flits if lengths is None else lengths)
     if lengths is not None:
         bank = np.where(lengths[..., None, None] > 0, bank, NO_BLOCK)
     bank = np.where(there[:, None, None, None], bank, NO_BLOCK)
@@ -192,7 +191,8 @@ def packets_received(core: Core, form: int) -> Packets:
     numbers, lengths = None, _lengths_of_nodes(part.groups, part.schedule.blocks.received_lengths)
     if lengths is not None:
         lengths = np.where(has, lengths, 0)
-    if (collective.local or lengths is not None) and not has.all():
+    differ = collective.local or lengths is not None or part.groups.has_several_sizes
+    if differ and not has.all():
         numbers = np.argsort(~has, axis=1, kind="stable")
         bank, address = (np.take_along_axis(each, numbers[..., None, None], axis=1)
                          for each in (bank, address))  # fmt: skip
@@ -220,18 +220,21 @@ def _lengths_of_nodes(groups: Groups, lengths: IntArray | None) -> IntArray | No
     return np.where(position >= 0, lengths[position[:, 0]], 0)
 
 
-def barrier_packets(nodes: int, bank: int) -> Packets:
+def barrier_packets(nodes: int, senders: IntArray, bank: int) -> Packets:
     """Return the packets of a barrier, in which each node sends one word to itself.
 
     Parameters
     ----------
     nodes : int
         Nodes of the fabric.
+    senders : ndarray of int
+        The nodes with streams, which take part.
     bank : int
         Bank of the word: the send memory for the sent packet, `OWN_BLOCK` for the received packet.
     """
-    shape = nodes, 1, 1
-    return Packets(bank=np.full(shape, bank), base=np.zeros(shape, int), words=1)
+    banks = np.full((nodes, 1, 1), NO_BLOCK)
+    banks[senders] = bank
+    return Packets(bank=banks, base=0 * banks, words=1)
 
 
 def _first_words(

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Member, Out
 from ...contract.ports import Port, Protocol
 from ...rtl.run_choices import ERROR_BITS
 from .options import Clocks
-from .sections import stream_id_bits
+from .sections import stream_id_bits, stream_nodes
 
 if TYPE_CHECKING:
     from ...program import Program
@@ -126,7 +126,7 @@ def stream_ports(
     apart, number, bits = Clocks(clocks) is Clocks.PER_NODE, stream_id_bits(program), width * beat
     what = "a packet for each destination" if personal else "its message"
     ports: dict[str, Port] = {}
-    for node in range(program.topology.nodes):
+    for node in stream_nodes(program.topology).tolist():
         clock, of_node = f"clk_{node}", f"of the streams of node {node}"
         of_reset = f"reset {of_node}, together with that of the fabric"
         if apart:

@@ -12,11 +12,12 @@ number of a node for which the others have waited too long.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Protocol
 
-from amaranth.hdl import Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from ...rtl.distribution import READ_TREE_RADIX
@@ -27,6 +28,7 @@ from .sections import tree_levels
 
 if TYPE_CHECKING:
     from ...rtl.core.core import CoreBuilder
+    from ...topology import IntArray
     from .run_facts import RunFacts
 
 __all__ = ["ReadinessMerge", "add_readiness_tree", "add_stall_watch"]
@@ -141,8 +143,8 @@ class ReadinessMerge(Leaf):
         return m
 
 
-def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
-    """Add the readiness tree to a netlist: levels of modules that combine the states of all nodes.
+def add_readiness_tree(build: CoreBuilder, shape: MessageShape, nodes: IntArray) -> None:
+    """Add the readiness tree to a netlist: levels of modules that combine the states of `nodes`.
 
     The last level is a single module; its outputs are the nets ``ready_<level>_0``,
     ``bad_<level>_0`` and so on, where ``<level>`` is the number of the level. `build` is the
@@ -166,9 +168,9 @@ def add_readiness_tree(build: CoreBuilder, shape: MessageShape) -> None:
             for name, net in of_node.items()
             if name in widths
         }
-        for node in range(build.nodes)
+        for node in nodes.tolist()
     ]
-    for level in range(tree_levels(build.nodes)):
+    for level in range(tree_levels(len(nodes))):
         groups = [
             words[start : start + READ_TREE_RADIX]
             for start in range(0, len(words), READ_TREE_RADIX)
@@ -215,8 +217,8 @@ class StallWatch(Leaf):
 
     Parameters
     ----------
-    nodes : int
-        Nodes of the fabric.
+    nodes : sequence of int
+        The nodes with streams, ascending.
     timeout : int
         Cycles without a run before the search begins.
     bits : int
@@ -241,13 +243,15 @@ class StallWatch(Leaf):
         High if the node has not sent its message, low if it has not accepted received words.
     """
 
-    def __init__(self, nodes: int, timeout: int, bits: int) -> None:
-        self._nodes, self._timeout = nodes, timeout
-        given = dict.fromkeys(("loaded", "free", "offered", "taken"), nodes)
+    def __init__(self, nodes: Sequence[int], timeout: int, bits: int) -> None:
+        self._numbers, self._timeout = nodes, timeout
+        #: One more than the largest number of a node with streams.
+        self._nodes = nodes[-1] + 1
+        given = dict.fromkeys(("loaded", "free", "offered", "taken"), len(nodes))
         given |= {"asked": bits, "busy": 1, "run_begins": 1}
         super().__init__(
             {name: In(width) for name, width in given.items()}
-            | {name: Out(width) for name, width in watch_outputs(nodes).items()}
+            | {name: Out(width) for name, width in watch_outputs(self._nodes).items()}
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -258,15 +262,15 @@ class StallWatch(Leaf):
         free = Signal(self._nodes, name="free_here", reset_less=True)
         asked, was_asked = Signal(name="asked_here"), Signal(name="was_asked")
         m.d.sync += [
-            loaded.eq(self.input_value("loaded")),
-            free.eq(self.input_value("free")),
+            loaded.eq(self._by_node("loaded", idle=1)),
+            free.eq(self._by_node("free", idle=1)),
             asked.eq(self.input_value("asked").any()),
         ]
         count, number = Signal(range(self._timeout + 1), name="count"), self.stalled_node
         # Receivers that have accepted nothing since the count began.
         stuck = Signal(self._nodes, name="stuck")
         begun = count != 0
-        waiting = self.input_value("offered") & ~self.input_value("taken")
+        waiting = self._by_node("offered") & ~self._by_node("taken")
         m.d.sync += stuck.eq(waiting & (stuck | (~begun).replicate(self._nodes)))
         waits, late, sends = Signal(name="waits"), Signal(name="late"), Signal(name="of_senders")
         moves = self.input_value("busy") | self.input_value("run_begins")
@@ -287,8 +291,16 @@ class StallWatch(Leaf):
                 m.d.sync += [number.eq(0), sends.eq(~sends)]
         return m
 
+    def _by_node(self, name: str, *, idle: int = 0) -> Value:
+        """Return the bits of an input by node number, with `idle` for nodes without streams."""
+        value = self.input_value(name)
+        bits = {node: value[at] for at, node in enumerate(self._numbers)}
+        return Cat(bits.get(node, Const(idle, 1)) for node in range(self._nodes))
 
-def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bool) -> None:
+
+def add_stall_watch(
+    build: CoreBuilder, timeout: int, asked: Parts, nodes: IntArray, *, apart: bool
+) -> None:
     """Add `StallWatch`, which reports late nodes, and its outputs to a netlist.
 
     Parameters
@@ -299,6 +311,8 @@ def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bo
         Cycles without a run before a node is named.
     asked : tuple of Part
         Bits of which at least one is high while a run is requested.
+    nodes : ndarray of int
+        The nodes with streams.
     apart : bool
         True if nodes have clocks of their own. The queues between the clocks (`ClockCrossing`) then
         report offered and accepted words.
@@ -308,11 +322,11 @@ def add_stall_watch(build: CoreBuilder, timeout: int, asked: Parts, *, apart: bo
     )
     nets = {"loaded": "loaded_{}", "free": "free_{}", "offered": offered, "taken": taken}
     inputs: dict[str, Parts] = {
-        name: tuple(Part(net.format(node), 0, 1) for node in range(build.nodes))
+        name: tuple(Part(net.format(node), 0, 1) for node in nodes.tolist())
         for name, net in nets.items()
     }
     bits = sum(part.width for part in asked)
-    make = partial(StallWatch, build.nodes, timeout, bits)
+    make = partial(StallWatch, nodes.tolist(), timeout, bits)
     add_single_instance(build, "watch", Role.STREAM, make, inputs | {"asked": asked})
-    for name, width in watch_outputs(build.nodes).items():
+    for name, width in watch_outputs(int(nodes[-1]) + 1).items():
         build.add_output(name, width)

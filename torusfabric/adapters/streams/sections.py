@@ -41,6 +41,7 @@ from ...rtl.memories import address_width
 
 if TYPE_CHECKING:
     from ...program import Program
+    from ...topology import IntArray, Topology
 
 __all__ = ["LEAST_SHARE", "Sections", "address_in_section", "least_beat", "tree_levels",
            "stream_id_bits", "packet_counts", "port_cycles", "section_bits", "choose_sections",
@@ -175,7 +176,7 @@ def rate_share_with_two(program: Program, mode: int = 0, beat: int = 1) -> float
     """
     run, form = program.cycles(mode=mode), program.form_of(mode)
     load, unload = port_cycles(program, form, beat)
-    heard = tree_levels(program.topology.nodes) + 1
+    heard = tree_levels(len(stream_nodes(program.topology))) + 1
     limit = max(run, load, unload)
     return limit / max(limit, (run + unload + heard) / 2, (load + run + heard - 2) / 2)
 
@@ -257,6 +258,11 @@ def address_in_section(address: Value, depth: int, section: Value) -> Value:
     """
     bits = section_bits(depth)
     return Cat(address[:bits], Const(0, max(bits - len(address), 0)), section)
+
+
+def stream_nodes(topology: Topology) -> IntArray:
+    """Return the nodes with streams, ascending: all but those that only relay."""
+    return np.setdiff1d(np.arange(topology.nodes), topology.relays)
 
 
 def tree_levels(nodes: int) -> int:

@@ -49,6 +49,7 @@ from ..reversal import with_reversed_collectives
 from .chunks import NEAR_FACTOR, NEAR_FACTOR_EXCHANGE, candidate_chunk_counts, plan_near_bound
 from .forest import allgather_steps
 from .quickest import quickest_steps
+from .rates import plan_with_slow_links
 from .repair import repair_alltoall
 from .shared_trees import LOOK_AHEAD_STEPS, MOST_TREES, SharedTrees, schedule_sums, shared_trees
 from .slots import schedule_paths
@@ -121,6 +122,8 @@ def _unsupported_trees_reason(
     The reason is a need, such as "--trees 1 to 3, by the least cut".
     """
     trees, chunks = options.trees, options.chunks
+    if topology.spacing_multiple > 1:
+        return "--trees left out, where links have rates below 1" if trees is not None else None
     if collective.kind in ("broadcast", "reduce"):
         most = _max_trees_from_root(topology, collective)
         if trees is not None and trees > most:
@@ -167,6 +170,8 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_NETWORK(faulty, tf.parse_collective("scatter")).round_count
     21
     """
+    if topology.spacing_multiple > 1:
+        return plan_with_slow_links(plan, topology, collective, options)
     found, rest = _plan_either_way(topology, collective, options), _without_slow_links(topology)
     if rest is None or not isinstance(found, Rounds) or find_sum_trees(found):
         return found
@@ -406,6 +411,15 @@ def _near_factor(collective: Collective) -> Fraction:
 #: The most nodes with which trees that share arcs are searched for unasked.
 MOST_SEARCHED = 256
 
+#: Numbers of chunks that are tried where links have rates below 1, the first six of them if each
+#: node has many blocks; and the most flits of a message for which one chunk for each flit is.
+SLOW_CHUNKS, MOST_FLIT_CHUNKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), 16
+
+
+def _most_flit_chunks(topology: Topology, collective: Collective) -> int:
+    """Return the most flits of a message for which one chunk for each flit is tried."""
+    return MOST_FLIT_CHUNKS if topology.spacing_multiple > 1 else 0
+
 
 def _option_variants(topology: Topology, collective: Collective) -> Sequence[Mapping[str, Any]]:
     """Return the options with which short messages may take less time, such as ``{"trees": 1}``.
@@ -414,6 +428,9 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     options follow that cut the message into different numbers of parts, each part with a chunk for
     each tree.
     """
+    if topology.spacing_multiple > 1:
+        few = collective.personal or (collective.from_each and not collective.reducing)
+        return tuple({"chunks": chunks} for chunks in SLOW_CHUNKS[: 6 if few else None])
     if collective.kind in ("broadcast", "reduce"):
         return ({"trees": 1},)
     if collective.kind == "allreduce":
@@ -455,5 +472,7 @@ ANY_NETWORK = Algorithm(
     misfit=unsupported_reason,
     plan=plan,
     variants=_option_variants,
+    flit_chunks=_most_flit_chunks,
     any_network=True,
+    slow_links=True,
 )

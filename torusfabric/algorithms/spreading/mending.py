@@ -222,6 +222,8 @@ def _order_schedule(
     schedule: Schedule, operators: Operator | str | Sequence[Operator | str]
 ) -> tuple[TransferList, TransferOrder]:
     """Return the transfers of a schedule and their order; raise a fault that no delay mends."""
+    if schedule.topology.spacing_multiple > 1:
+        check(schedule, operators=operators)  # for its error: no delay is searched on slow links
     early: ScheduleError | None = None
     try:
         check_delivery(schedule, operators=operators)

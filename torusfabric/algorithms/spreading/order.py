@@ -304,7 +304,8 @@ class _Replay:
         self.rounds = [NEVER] * len(moves)
         self._original = moves.round.tolist()
         self._keys, blocks = moves.sum_count, moves.schedule.blocks
-        self._complete = (1 << blocks.group_size) - 1
+        #: The contributions to each sum when it is complete, as bits.
+        self._complete = [(1 << count) - 1 for count in blocks.contribution_counts.tolist()]
         self._source, self._target = moves.nodes[:, 0].tolist(), moves.nodes[:, -1].tolist()
         #: The contributions to each sum of a node, as bits.
         self._held: dict[tuple[int, int], int] = defaultdict(int)
@@ -341,7 +342,7 @@ class _Replay:
         moving = []
         for transfer in waiting:
             node, sums = self._source[transfer], self._sums[transfer]
-            cells = {(node, key) for key, each in sums.items() if each != self._complete}
+            cells = {(node, key) for key, each in sums.items() if each != self._complete[key]}
             holds = all(self._held[node, key] == each for key, each in sums.items())
             if holds and not cells & leaving:
                 leaving |= cells
@@ -375,7 +376,7 @@ class _Replay:
         for transfer in moving:
             self.rounds[transfer] = now
             for key, sums in self._sums[transfer].items():
-                if sums != self._complete:
+                if sums != self._complete[key]:
                     self._held[self._source[transfer], key] = 0
         for transfer in moving:
             for key, sums in self._sums[transfer].items():

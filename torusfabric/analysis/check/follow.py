@@ -31,7 +31,7 @@ from ...schedule import (
     Transfers,
 )
 from ...topology import IntArray, IntLike
-from .rules import inspect_round, make_end_fault, make_fault, occurrence_ranks
+from .rules import SlowLinkUse, inspect_round, make_end_fault, make_fault, occurrence_ranks
 
 __all__ = [
     "BlockHoldings",
@@ -154,9 +154,14 @@ def follow_rounds(
     nodes, blocks, kept = schedule.topology.nodes, schedule.blocks, schedule.keeps_sums
     hops: list[int] = []
     arcs, count, broken = 0, 0, None
+    slow = None
+    if schedule.topology.spacing_multiple > 1 and not crowded:
+        slow = SlowLinkUse(schedule)
     for number, transfers in enumerate(schedule.rounds(), 1):
         try:
             longest, used = inspect_round(schedule, number, transfers, kept=kept, crowded=crowded)
+            if slow is not None:
+                slow.check_round(number, transfers)
         except ScheduleError as error:
             broken = error
             break
@@ -198,6 +203,8 @@ def follow_rounds(
     found.raise_fault_or_count()
     if broken is not None:
         raise broken
+    if slow is not None:
+        slow.check_end(found.longest)
     return CheckedTraffic(
         rounds=len(hops),
         transfers=count,
@@ -345,8 +352,15 @@ class BlockHoldings:
     def __init__(self, blocks: Blocks, ids: IntArray) -> None:
         self.blocks, self.ids = blocks, ids
         self.words = np.zeros((-(-len(ids) // 64), blocks.groups.topology.nodes), np.uint64)
-        nodes, _ = blocks.initial_copies(ids)
-        set_bits(self.words, np.tile(np.arange(len(ids)), blocks.copies_per_block), nodes)
+        nodes, held = blocks.initial_copies(ids)
+        self._first_held = len(held)
+        set_bits(self.words, self._find_columns(held), nodes)
+
+    def _find_columns(self, ids: IntArray) -> IntArray:
+        """Return the columns of blocks in the table, given their numbers."""
+        order = np.argsort(self.ids, kind="stable")
+        found: IntArray = order[np.searchsorted(self.ids, ids, sorter=order)]
+        return found
 
     def lacking_pairs(self, column: IntArray, node: IntArray) -> IntArray:
         """Return the indices k for which node ``node[k]`` lacks block ``ids[column[k]]``."""
@@ -359,8 +373,7 @@ class BlockHoldings:
 
         A block counts once for each node that holds it.
         """
-        start = self.blocks.copies_per_block * len(self.ids)
-        return int(popcount(self.words).sum(dtype=np.int64)) - start
+        return int(popcount(self.words).sum(dtype=np.int64)) - self._first_held
 
     def first_missing(self) -> tuple[int, int] | None:
         """Return the lowest node that lacks a required block, and the lowest of these blocks.
@@ -378,8 +391,7 @@ class BlockHoldings:
             node, ids = np.repeat(nodes, len(self.ids)), np.tile(self.ids, len(nodes))
         else:
             node, ids = self.blocks.required_copies(self.ids)
-        order = np.argsort(self.ids)
-        missing = self.lacking_pairs(order[np.searchsorted(self.ids, ids, sorter=order)], node)
+        missing = self.lacking_pairs(self._find_columns(ids), node)
         return min(zip(node[missing].tolist(), ids[missing].tolist(), strict=True), default=None)
 
 
@@ -479,8 +491,9 @@ class SumWindow:
     def __init__(self, schedule: Schedule, first: int, last: int, found: Findings) -> None:
         self.schedule, self.first, self.last, self.found = schedule, first, last, found
         self.nodes, self.groups = schedule.topology.nodes, schedule.blocks.groups
-        self.full = self.groups.group_size
-        self.keys = schedule.blocks.n_blocks // self.full
+        self.keys = schedule.blocks.blocks_per_origin
+        #: Number of contributions to each sum of the window.
+        self.full = schedule.blocks.contribution_counts[first:last]
         self.where = np.arange((last - first) * self.nodes)
         self._onward = self.where.copy()
         count = np.zeros((last - first, self.nodes), np.int32)
@@ -529,7 +542,7 @@ class SumWindow:
         source = key * self.nodes + transfers.source[owner]
         target = key * self.nodes + transfers.walk(self.schedule.topology)[owner, -1]
         carried = self.count[source]
-        moving = np.flatnonzero(carried < self.full)
+        moving = np.flatnonzero(carried < self.full[key])
         leaving = source[moving]
         again = moving[occurrence_ranks(leaving) > 0]
         if again.size:
@@ -542,12 +555,12 @@ class SumWindow:
         self._onward[leaving] = leaving
         self.count[leaving] = 0
         np.add.at(self.count, target, carried)
-        over = np.flatnonzero(self.count[target] > self.full)
+        over = np.flatnonzero(self.count[target] > self.full[key])
         if over.size:
             # A complete sum leaves no partial sum of its key, so two complete sums have met here.
             arriving = np.flatnonzero(target == target[over[0]])
             total = self.count[target[over[0]]] - np.cumsum(carried[arriving][::-1])[::-1]
-            first = arriving[np.argmax(total + carried[arriving] > self.full)]
+            first = arriving[np.argmax(total + carried[arriving] > self.full[key[over[0]]])]
             node = target[first] % self.nodes
             cell = target[first] - node + self._mates_of(target[first] // self.nodes, node)[0]
             text = "sends {block}, which is counted twice"
@@ -573,7 +586,7 @@ class SumWindow:
             owner, key = np.nonzero(kept)
             return owner, key
         assert isinstance(payload, Grouped)
-        group = np.asarray(payload.group).reshape(self.full, -1)[:, self.first : self.last]
+        group = np.asarray(payload.group).reshape(-1, self.keys)[:, self.first : self.last]
         if (group == group[0]).all():
             order = np.argsort(group[0], kind="stable")
             ordered = group[0][order]
@@ -587,9 +600,10 @@ class SumWindow:
         first = np.arange(self.last - self.first)[:, None] * self.nodes
         owners, lists = [], []
         for transfer, (node, wanted) in enumerate(zip(source, payload.wanted, strict=True)):
-            mates = self._mates_of(np.arange(self.last - self.first), node)
-            held = self.where[first + mates] == first + node
-            held |= self.count[first + node] == self.full
+            keys = np.arange(self.last - self.first)
+            held = self.where[first + self._mates_of(keys, node)] == first + node
+            held |= self.count[first + node] == self.full[:, None]
+            held &= self.groups.is_member[self._group_of(keys, node)]
             key, origin = np.nonzero(held & (wanted == group.T))
             lists.append(origin * self.keys + self.first + key)
             owners.append(np.full(len(key), transfer))
@@ -610,7 +624,7 @@ class SumWindow:
         cell = key * self.nodes + transfers.source[owner]
         origin = self.groups.members[self._group_of(key, transfers.source[owner]), position[mine]]
         there = self.where[key * self.nodes + origin]
-        lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full))
+        lacking = np.flatnonzero((there != cell) & (self.count[cell] < self.full[key]))
         if lacking.size:
             wrong = lacking[0]
             text = "sends {block} before it holds it"
@@ -638,7 +652,7 @@ class SumWindow:
         """Record the first node that must hold a complete sum at the end and does not hold it."""
         node, ids = self.schedule.blocks.required_copies(np.arange(self.first, self.last))
         key = ids - self.first
-        lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full)
+        lacking = np.flatnonzero(self.count[key * self.nodes + node] < self.full[key])
         lacking = lacking[np.argsort(node[lacking], kind="stable")]
         node, key = node[lacking], key[lacking]
         if len(node):

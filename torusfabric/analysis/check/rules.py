@@ -1,6 +1,6 @@
 """The rules that do not depend on the blocks that nodes hold, and the errors about faults."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import SupportsInt
 
 import numpy as np
@@ -9,8 +9,8 @@ from ...errors import ScheduleError
 from ...schedule import Duplex, Grouped, KeptSums, Listed, Schedule, Switching, Transfers
 from ...topology import BoolArray, IntArray
 
-__all__ = ["check_arcs", "make_fault", "inspect_round", "inspect_schedule", "occurrence_ranks",
-           "make_end_fault"]  # fmt: skip
+__all__ = ["SlowLinkUse", "check_arcs", "make_fault", "inspect_round", "inspect_schedule",
+           "occurrence_ranks", "make_end_fault"]  # fmt: skip
 
 
 def make_fault(
@@ -70,7 +70,7 @@ def make_end_fault(
 def inspect_schedule(schedule: Schedule) -> None:
     """Check the numbers of ports and chunks of a schedule, and the root of its collective."""
     groups = schedule.collective.groups(schedule.topology)
-    degree, nodes = len(groups.port_in_topology), groups.group_size
+    degree, nodes = len(groups.port_in_topology), int(groups.sizes.min())
     if not 1 <= schedule.ports <= degree:
         raise make_fault(schedule, None, f"Ports must be 1 to {degree}, not {schedule.ports}")
     if schedule.chunks < 1:
@@ -199,7 +199,10 @@ def _payload_faults(
             if len(indptr) != senders[0] + 1 or indptr[0] or indptr[-1] != len(ids):
                 raise make_fault(schedule, number, "lists of blocks must have one entry a transfer")
             yield np.diff(indptr) < 1, "sends a message without a block"
-            wrong = np.append(0, np.cumsum((ids < 0) | (ids >= count)))
+            lacking = (ids < 0) | (ids >= count)
+            if schedule.blocks.groups.has_several_sizes:
+                lacking |= ~schedule.blocks.is_in_group(np.clip(ids, 0, count - 1))
+            wrong = np.append(0, np.cumsum(lacking))
             yield wrong[indptr[1:]] > wrong[indptr[:-1]], "sends a block that does not exist"
 
 
@@ -244,6 +247,62 @@ def check_arcs(
                 by = topology.opposite[hops[np.arange(len(hops)), transfers.lengths - 1]]
             text = f"{verb} message {limit + 1} of at most {limit} in a round"
             raise make_fault(schedule, number, text, node=node[many], port=by[many])
+
+
+class SlowLinkUse:
+    """Check that slow links carry messages far enough apart, round by round.
+
+    A link with spacing n is busy for n rounds with each message, so the message must be sent at
+    least n - 1 rounds before the last. All rounds must take equally long: a message is one block,
+    and goes one hop.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self._spacing = schedule.topology.spacing_of_arc
+        self._free = np.ones(self._spacing.shape, np.int64)
+
+    def check_round(self, number: int, transfers: Transfers) -> None:
+        """Check the transfers of round `number`, counted from 1, whose paths are valid."""
+        if not len(transfers):
+            return
+        topology, hops = self.schedule.topology, transfers.hops
+        nodes = transfers.walk(topology)
+        row, column = np.nonzero(hops >= 0)
+        tail, port = nodes[row, column], hops[row, column].astype(np.int64)
+        arcs: list[tuple[IntArray, IntArray]] = [(tail, port)]
+        if self.schedule.duplex == Duplex.HALF:
+            arcs.append((nodes[row, column + 1], topology.opposite[port]))
+        early = np.flatnonzero(self._free[tail, port] > number)
+        if early.size:
+            at = tail[early[0]], port[early[0]]
+            spacing, free = self._spacing[at], self._free[at]
+            text = (
+                f"carries a message {number - free + spacing} rounds after the one before; its "
+                f"rate is a message every {spacing} rounds"
+            )
+            raise make_fault(self.schedule, number, text, node=at[0], port=at[1])
+        for used in arcs:
+            self._free[used] = number + self._spacing[used]
+
+    def check_end(self, blocks: Sequence[int]) -> None:
+        """Check that each message is over after the last round, and that rounds are equally long.
+
+        `blocks` has the blocks of the longest message of each round.
+        """
+        rounds, long = len(blocks), [k for k, count in enumerate(blocks, 1) if count > 1]
+        if self.schedule.switching == Switching.CIRCUIT or long:
+            text = "messages must be one block over one hop where links have rates below 1"
+            raise make_fault(self.schedule, long[0] if long else None, text)
+        late = np.argwhere(self._free > rounds + 1)
+        if len(late):
+            (node, port), spacing = late[0], self._spacing[tuple(late[0])]
+            number = int(self._free[node, port] - spacing)
+            text = (
+                f"carries a message for {spacing} rounds, of which there are only {rounds}; add "
+                "rounds without transfers"
+            )
+            raise make_fault(self.schedule, number, text, node=node, port=port)
 
 
 def _first_overfull(values: IntArray, limit: int, size: int) -> int | None:

@@ -22,12 +22,13 @@ function tip(node) {
   if (node < 0) { tip.style.display = "none"; return; }
   const ids = [...held[node]].sort((a, b) => b[1] - a[1]);
   // A followed node keeps its tip, so the tip must be short.
-  const most = hovered < 0 ? Number(data.whole > 0) : canvas.clientHeight < 360 ? 4 : 12;
-  const lines = data.whole ? sumLines(node, ids).map(text => [text]) : ids.map(([id, when]) =>
+  const most = hovered < 0 ? Number(data.whole.length > 0) : canvas.clientHeight < 360 ? 4 : 12;
+  const lines = data.whole.length ? sumLines(node, ids).map(text => [text]) : ids.map(([id, when]) =>
     [`${name(id)} `, element("span", when ? `${unit} ${when}` : "its own")]);
   const rows = lines.slice(0, most);
   if (most && lines.length > most) rows.push([element("span", `and ${lines.length - most} more`)]);
-  const holds = data.whole ? `${lines.length} sum${lines.length === 1 ? "" : "s"} here, of ${data.whole} contributions each`
+  const each = [...new Set(data.whole)].join(" or ");
+  const holds = each ? `${lines.length} sum${lines.length === 1 ? "" : "s"} here, of ${each} contributions each`
     : `holds ${ids.length} of the ${final[node]} ${data.things} it ends with`;
   tip.replaceChildren(...[[element("b", `node ${node} ${names[node]}`)], [holds], ...rows].map(parts => {
     const row = document.createElement("div");
@@ -48,9 +49,9 @@ function tip(node) {
 function sumLines(node, ids) {
   const under = place > Math.floor(place) ? meetings(Math.floor(place)) : [];
   const meets = under.filter(m => m.node === node).map(m =>
-    `${sumName(m.sum)}: ${m.before} + ${m.after.length - m.before} meet, ${summed(m.after)}`);
+    `${sumName(m.sum)}: ${m.before} + ${m.after.length - m.before} meet, ${summed(m.sum, m.after)}`);
   return [...meets, ...sums(ids.map(([id]) => id)).sort((a, b) => b.ids.length - a.ids.length)
-    .map(sum => `${sumName(sum)}: ${summed(sum.ids)}`)];
+    .map(sum => `${sumName(sum)}: ${summed(sum)}`)];
 }
 
 function go(to) { place = Math.max(0, Math.min(last, to)); draw(); }

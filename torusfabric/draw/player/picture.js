@@ -101,8 +101,9 @@ function paintTrail(round) {
 }
 // Return the text in a node: the number of blocks, or the share of its most complete sum.
 function fullness(node) {
-  if (!data.whole) return held[node].size;
-  return `${Math.max(0, ...sums(held[node].keys()).map(sum => sum.ids.length))}/${data.whole}`;
+  if (!data.whole.length) return held[node].size;
+  const [most] = sums(held[node].keys()).sort((a, b) => b.ids.length / b.whole - a.ids.length / a.whole);
+  return most ? `${most.ids.length}/${most.whole}` : `0/${Math.max(...data.whole)}`;
 }
 function paintNodes(hovered) {
   const radius = Math.max(3, Math.min(0.27 * scale, 22));
@@ -110,7 +111,9 @@ function paintNodes(hovered) {
     const [x, y] = at(nodes[node]), [colour, bright] = fill(node), marked = node === hovered;
     const kept = !followed || hasFollowed(node);
     pen.globalAlpha = kept ? 1 : 0.45;
-    pen.beginPath(); pen.arc(x, y, radius, 0, 7);
+    pen.beginPath();
+    if (data.relays.includes(node)) pen.rect(x - 0.88 * radius, y - 0.88 * radius, 1.76 * radius, 1.76 * radius);
+    else pen.arc(x, y, radius, 0, 7);
     pen.fillStyle = colour; pen.fill();
     pen.lineWidth = marked || followed && kept ? 3 : 1.2;
     pen.strokeStyle = marked || followed && kept ? themed("--trail") : themed("--rim");

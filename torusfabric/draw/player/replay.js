@@ -46,34 +46,34 @@ function name(id) {
   return names[from] + (to < 0 ? "" : ` for ${names[to]}`) + (data.chunks > 1 ? `, chunk ${chunk}` : "");
 }
 
-// Group the contributions of a reduction by their sums. A sum has a destination and a chunk.
+// Group the contributions of a reduction by their sums. A sum has a group, a destination and a chunk.
 function sums(ids) {
   const found = new Map();
   for (const id of ids) {
-    const [, to, chunk] = blocks[id], key = `${to},${chunk}`;
-    if (!found.has(key)) found.set(key, { to, chunk, ids: [] });
+    const [, to, chunk, group] = blocks[id], key = `${to},${chunk},${group}`;
+    if (!found.has(key)) found.set(key, { key, to, chunk, group, whole: data.whole[group], ids: [] });
     found.get(key).ids.push(id);
   }
   return [...found.values()];
 }
-const summed = ids => `${ids.length} of ${data.whole} summed`;
-const sumName = ({ to, chunk }) => "sum" + (to < 0 ? "" : ` for ${names[to]}`)
-  + (data.chunks > 1 ? `, chunk ${chunk}` : "");
+const summed = (sum, ids = sum.ids) => `${ids.length} of ${sum.whole} summed`;
+const sumName = ({ to, chunk, group }) => "sum" + (data.whole.length > 1 ? ` of group ${group}` : "")
+  + (to < 0 ? "" : ` for ${names[to]}`) + (data.chunks > 1 ? `, chunk ${chunk}` : "");
 // Return the nodes at which partial sums are added in a round, with the sum, the number of its
 // contributions before, and its contributions after. A complete sum that arrives is not added.
 function meetings(round) {
   const arriving = new Map(), found = [];
-  for (const [node, ports, ids] of data.whole ? rounds[round] : []) {
+  for (const [node, ports, ids] of data.whole.length ? rounds[round] : []) {
     const there = ports.reduce((here, port) => near[here][port], node);
     for (const sum of sums(ids)) {
-      const key = `${there},${sum.to},${sum.chunk}`;
+      const key = `${there},${sum.key}`;
       if (!arriving.has(key)) arriving.set(key, { node: there, sum, ids: new Set() });
-      if (sum.ids.length < data.whole) sum.ids.forEach(id => arriving.get(key).ids.add(id));
+      if (sum.ids.length < sum.whole) sum.ids.forEach(id => arriving.get(key).ids.add(id));
     }
   }
   for (const { node, sum, ids } of arriving.values()) {
     if (!ids.size) continue;
-    const mine = sums(held[node].keys()).find(s => s.to === sum.to && s.chunk === sum.chunk);
+    const mine = sums(held[node].keys()).find(s => s.key === sum.key);
     const before = mine ? mine.ids : [], after = new Set([...before, ...ids]);
     found.push({ node, sum, before: before.length, after: [...after] });
   }

@@ -21,7 +21,7 @@ from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Signal, 
 from amaranth.sim import Simulator, SimulatorContext
 from numpy.typing import NDArray
 
-from ...contract.traffic import Traffic
+from ...contract.traffic import PortTraffic
 from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
@@ -239,7 +239,7 @@ class AmaranthEngine(Engine):
         self.run_testbench(testbench)
         return runs
 
-    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+    def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
         """Send and receive all words of `traffic` through the streams of the nodes.
 
         The parameters `traffic` and `progress` are those of `Engine.run_traffic`.

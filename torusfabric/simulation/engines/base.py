@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...contract.traffic import Traffic
+from ...contract.traffic import PortTraffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
 
@@ -230,14 +230,14 @@ class Engine(ABC):
         return access(self.fabric, batches, jobs, cells=cells,
                       through_port=self._through_port, progress=progress)  # fmt: skip
 
-    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+    def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
         """Send words through the streams of the nodes, and receive words until the fabric is idle.
 
         It is for fabrics in which each node has streams of its own (*node ports*).
 
         Parameters
         ----------
-        traffic : Traffic
+        traffic : PortTraffic
             Words of some runs, and the drivers that send and receive them.
         progress : function of (done, total), optional
             Called from time to time with the number of words or beats moved so far and the total.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...contract.traffic import Traffic
+from ...contract.traffic import PortTraffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
 from .base import Engine, EngineRun, Job, Messages, Progress
@@ -80,7 +80,7 @@ class CompiledEngine(Engine):
             access = self.port_access(batches, jobs, cells, progress)
             return run_access(access, session.simulate_edges)
 
-    def run_traffic(self, traffic: Traffic, progress: Progress | None = None) -> Any:
+    def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
         """Send and receive all words of `traffic` through the streams of the nodes.
 
         The parameters `traffic` and `progress` are those of `Engine.run_traffic`.

@@ -8,7 +8,7 @@ Modules: `contents` has the value that readers return, and checks that they shar
 the format; each other module reads one family of formats.
 """
 
-from .contents import MOST_ARCS, MOST_NODES, Edge, GraphFile
+from .contents import MOST_ARCS, MOST_NODES, Edge, GraphFile, take_relays
 from .read import read_graph
 
-__all__ = ["MOST_ARCS", "MOST_NODES", "Edge", "GraphFile", "read_graph"]
+__all__ = ["MOST_ARCS", "MOST_NODES", "Edge", "GraphFile", "read_graph", "take_relays"]

@@ -9,14 +9,17 @@ A channel between routers has a latency in each direction. The line above says t
 from router 0 to router 1. The other direction has 1 cycle, unless a line of router 1 says another
 number. A link of this package has one latency, so the larger number counts both ways.
 
-Node k of the graph is node k of the file together with its router. The label is the number k if the
-router has the number k, too; else it is the name of the router, such as ``router5``.
+Node k of the graph is node k of the file. A router with one node is one node of the graph together
+with it. The label is the number k if the router has the number k, too; else it is the name of the
+router, such as ``router5``. A router with several nodes or none only relays: it is a node of its
+own, numbered after the nodes of the file, and has a link to each of its nodes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ...errors import InputError
@@ -52,8 +55,8 @@ def parse_anynet(lines: Sequence[Line]) -> GraphFile:
     """Return the graph of a network file of BookSim."""
     routers: dict[int, Line] = {}
     router_of: dict[int, int] = {}
+    node_cycles: dict[int, int] = {}
     channels: dict[tuple[int, int], tuple[int, Line]] = {}
-    distant = False
     for line in lines:
         head, *others = _parse_entries(line)
         for entry in (head, *others):
@@ -71,10 +74,11 @@ def parse_anynet(lines: Sequence[Line]) -> GraphFile:
                     f"{line.place_text} must not connect node {node} to router {router}, for it is "
                     f"connected to router {router_of[node]}"
                 )
-            distant |= (other.cycles or 1) > 1
-    _check_nodes(routers, router_of)
+            node_cycles[node] = max(node_cycles.get(node, 1), other.cycles or 1)
+    _check_numbers(routers, router_of)
     check_count("channels", channels, MOST_ARCS)
-    node_of = {router: node for node, router in router_of.items()}
+    relays = _number_relays(routers, router_of)
+    node_of = {router: node for node, router in router_of.items()} | relays
     edges, uneven = [], 0
     for (tail, head_router), (cycles, line) in channels.items():
         back, _ = channels.get((head_router, tail), (1, line))
@@ -82,16 +86,22 @@ def parse_anynet(lines: Sequence[Line]) -> GraphFile:
         if tail <= head_router or (head_router, tail) not in channels:
             ends = node_of[tail], node_of[head_router]
             edges.append(Edge(*ends, location=line.place_text, cycles=max(cycles, back)))
+    edges += [
+        Edge(node, node_of[router], location=routers[router].place_text, cycles=node_cycles[node])
+        for node, router in sorted(router_of.items())
+        if router in relays
+    ]
     labels = [
-        str(node) if node == router else f"router{router}"
+        f"router{router}" if node != router and router not in relays else str(node)
         for node, router in sorted(router_of.items())
     ]
+    labels += [f"router{router}" for router in relays]
     choices = []
     if uneven:
         choices.append("of two latencies of a link, the larger counts both ways")
-    if distant:
+    if any(node_cycles[node] > 1 for node, its in router_of.items() if its not in relays):
         choices.append("the latency from a node to its router is not used")
-    return GraphFile(labels, edges, (), tuple(choices))
+    return GraphFile(labels, edges, (), tuple(choices), tuple(relays.values()))
 
 
 def _parse_entries(line: Line) -> list[_Entry]:
@@ -137,8 +147,18 @@ def _add_channel(
         )
 
 
-def _check_nodes(routers: dict[int, Line], router_of: dict[int, int]) -> None:
-    """Check that each router has one node, and that routers and nodes are numbered from 0 on."""
+def _number_relays(routers: Collection[int], router_of: Mapping[int, int]) -> dict[int, int]:
+    """Return the node of the graph for each router that only relays, ascending.
+
+    These routers have several nodes or none; their numbers follow those of all nodes.
+    """
+    counts = Counter(router_of.values())
+    relays = sorted(router for router in routers if counts[router] != 1)
+    return {router: node for node, router in enumerate(relays, len(router_of))}
+
+
+def _check_numbers(routers: dict[int, Line], router_of: dict[int, int]) -> None:
+    """Check that routers and nodes are numbered from 0 on."""
     for kind, numbers in ("router", routers), ("node", router_of):
         for number in range(len(numbers)):
             if number not in numbers:
@@ -146,11 +166,3 @@ def _check_nodes(routers: dict[int, Line], router_of: dict[int, int]) -> None:
                     f"it must number each {kind} from 0 to {len(numbers) - 1}, as BookSim demands, "
                     f"but {kind} {number} is missing"
                 )
-    for router, line in sorted(routers.items()):
-        nodes = [node for node, its in router_of.items() if its == router]
-        if len(nodes) != 1:
-            have = f"nodes {', '.join(map(str, nodes))}" if nodes else "no node"
-            raise InputError(
-                f"{line.place_text} must connect router {router} to one node, but it has {have} (a "
-                "router and its node are one node of the network)"
-            )

@@ -10,7 +10,7 @@ from ...errors import InputError
 from ...toolchain.values import message_text
 
 __all__ = ["MOST_ARCS", "MOST_NODES", "Edge", "GraphFile", "check_count", "choose_labels",
-           "number_ids", "refuse_repeated"]  # fmt: skip
+           "number_ids", "refuse_repeated", "take_relays"]  # fmt: skip
 
 #: The id of a node: a number, a text, or a tuple of these.
 _Id = TypeVar("_Id", bound=Hashable)
@@ -63,12 +63,15 @@ class GraphFile(NamedTuple):
         Names of the attributes of nodes that are not used.
     choices : tuple of str
         For a file that several readings would fit: sentences that say what was chosen.
+    relays : tuple of int
+        The nodes that only relay.
     """
 
     labels: list[str]
     edges: list[Edge]
     node_keys: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    relays: tuple[int, ...] = ()
 
 
 def check_count(key: str, entries: Collection[Any], most: int) -> None:
@@ -117,6 +120,34 @@ def choose_labels(
             if all(texts) and len({*texts}) == len(texts):
                 return texts, tuple(other for other in keys if other != key)
     return [str(node) for node in ids], tuple(keys)
+
+
+def take_relays(data: Sequence[dict[str, Any]], locations: Sequence[str]) -> tuple[int, ...]:
+    """Remove the attribute ``relay`` of all nodes, and return the nodes for which it is true.
+
+    Values are true or false, 1 or 0, or these words as text, in upper or lower case.
+
+    Parameters
+    ----------
+    data : sequence of dict
+        The attributes of each node.
+    locations : sequence of str
+        The location of each node, for messages.
+
+    Raises
+    ------
+    InputError
+        If an attribute has another value.
+    """
+    values = {"true": True, "1": True, "false": False, "0": False}
+    relays = []
+    for node, (attributes, location) in enumerate(zip(data, locations, strict=True)):
+        value = attributes.pop("relay", False)
+        if str(value).strip().lower() not in values:
+            raise InputError(f"{location} must have relay true or false, not {message_text(value)}")
+        if values[str(value).strip().lower()]:
+            relays.append(node)
+    return tuple(relays)
 
 
 def refuse_repeated(edges: Iterable[Edge], advice: str, *, both_ways_only: bool) -> None:

@@ -23,6 +23,7 @@ from .contents import (
     choose_labels,
     number_ids,
     refuse_repeated,
+    take_relays,
 )
 
 __all__ = ["parse_gml"]
@@ -69,8 +70,9 @@ def parse_gml(text: str) -> GraphFile:
     if not flags["multigraph"]:
         advice = "`multigraph 1` in the graph says that several links join two nodes"
         refuse_repeated(edges, advice, both_ways_only=False)
+    relays = take_relays([node.data for node in nodes], [node.place_text for node in nodes])
     labels, keys = choose_labels([*number], [node.data for node in nodes])
-    return GraphFile(labels, edges, keys)
+    return GraphFile(labels, edges, keys, relays=relays)
 
 
 class _Block:

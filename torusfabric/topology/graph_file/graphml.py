@@ -22,6 +22,7 @@ from .contents import (
     choose_labels,
     number_ids,
     refuse_repeated,
+    take_relays,
 )
 
 __all__ = ["parse_graphml"]
@@ -87,8 +88,10 @@ def parse_graphml(text: str) -> GraphFile:
     edges = [_make_edge(element, keys, number, directed=directed) for element in elements]
     advice = "two links are written with the same source and the same target"
     refuse_repeated(edges, advice, both_ways_only=True)
-    labels, unused = choose_labels([*number], [_parse_data(node, keys) for node in nodes])
-    return GraphFile(labels, edges, unused)
+    data = [_parse_data(node, keys) for node in nodes]
+    relays = take_relays(data, [node.place_text for node in nodes])
+    labels, unused = choose_labels([*number], data)
+    return GraphFile(labels, edges, unused, relays=relays)
 
 
 def _refuse_parts(graph: _Element) -> None:

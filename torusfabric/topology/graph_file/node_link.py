@@ -27,6 +27,7 @@ from .contents import (
     check_count,
     choose_labels,
     refuse_repeated,
+    take_relays,
 )
 
 __all__ = ["parse_node_link"]
@@ -78,8 +79,9 @@ def parse_node_link(text: str) -> GraphFile:
     attributes = [
         {name: value for name, value in node.items() if name != "id"} for node in data["nodes"]
     ]
+    relays = take_relays(attributes, [f"nodes[{k}]" for k in range(len(ids))])
     labels, keys = choose_labels(ids, attributes)
-    return GraphFile(labels, edges, keys, choices)
+    return GraphFile(labels, edges, keys, choices, relays)
 
 
 def _check_keys(data: dict[str, Any]) -> str:

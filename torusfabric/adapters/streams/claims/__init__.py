@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ....contract.claims import Claim
-from ..sections import tree_levels
+from ..sections import stream_nodes, tree_levels
 from .commands import commands_harness
 from .control import control_harness
 from .loader import loader_harness
@@ -63,7 +63,9 @@ def stream_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
 
     yield loader_harness(design, engine_shape("loader"))
     yield unloader_harness(design, engine_shape("unloader"))
-    yield control_harness(design, fabric.program, levels=tree_levels(fabric.nodes))
+    yield control_harness(
+        design, fabric.program, levels=tree_levels(len(stream_nodes(fabric.program.topology)))
+    )
     if "commands" in modules:
         yield commands_harness(design, engine_shape("commands"))
     yield from tree_and_crossing_harnesses(fabric, design)

@@ -17,6 +17,7 @@ from ....proof.lemmas import wiring_claim
 from ....proof.wiring import Wires, control_tree_inputs, planned_wires
 from ....rtl.netlist import Role
 from ..hardware import RUN_PORT_NETS
+from ..sections import stream_nodes
 
 if TYPE_CHECKING:
     from ....contract.claims import Claim
@@ -59,10 +60,16 @@ def _node_wires(fabric: Fabric, text: GateText) -> Wires:
 
     Each is a tuple: instance, input, bits that are wired to the input in the Verilog, and expected
     bits. The modules of a node are endpoint, loader, unloader, the memory for words to itself, and
-    ROMs. A wire leads from an output to an input with the same name. `text` is the emitted Verilog,
-    read as gates.
+    ROMs; a relay has only an endpoint and an idle port. A wire leads from an output to an input
+    with the same name. `text` is the emitted Verilog, read as gates.
     """
     for store in fabric.netlist.instances_with_role(Role.ENDPOINT):
+        if store.node in fabric.program.topology.relays:
+            given = text.instances[f"idle_port_at_{store.node}"].pins
+            for port, bits in text.instances[store.name].pins.items():
+                if port in given:
+                    yield store.name, port, [*bits], given[port][: len(bits)]
+            continue
         engines = [text.instances[f"{name}_at_{store.node}"] for name in ("loader", "unloader")]
         outlets = (f"{name}_at_{store.node}" for name in ("own_block", "outlet"))
         outlet = next(name for name in outlets if name in text.instances)
@@ -103,7 +110,8 @@ def _control_wires(fabric: Fabric, text: GateText) -> Wires:
                 yield name, port, [*pins[port]], given[net][: len(pins[port])]
     told = RUN_SIGNALS if fabric.tables else RUN_SIGNALS + COMMAND_SIGNALS
     staged, heard = control_tree_inputs(fabric, text), defaultdict[str, list[Bit]](list)
-    for name in (f"{end}_at_{k}" for k in range(fabric.nodes) for end in ("loader", "unloader")):
+    nodes = stream_nodes(fabric.program.topology).tolist()
+    for name in (f"{end}_at_{k}" for k in nodes for end in ("loader", "unloader")):
         for port, bits in text.instances[name].pins.items():
             heard[port] += bits
             if port in told:

@@ -30,7 +30,7 @@ class StreamComparison:
         self._wrong: list[list[str]] = [[] for _ in exchanges]
         self.missing, self.ends = 0, [0] * len(exchanges)
         for node in range(len(exchanges[0].received)):
-            coming = iter(log.arrivals[f"m_axis_{node}"])
+            coming = iter(log.arrivals.get(f"m_axis_{node}", ()))
             for run, exchange in enumerate(exchanges):
                 for packet in exchange.received[node]:
                     count = len(packet.words)

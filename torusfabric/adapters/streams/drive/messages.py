@@ -63,7 +63,8 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
         # In a barrier each node sends one word, and receives it back when all nodes have sent
         # theirs.
         drawn = generator.integers(1 << min(fabric.width, 32), size=fabric.nodes).tolist()
-        packets = [[Packet(0, (word,))] for word in drawn]
+        relays = fabric.program.topology.relays
+        packets = [[Packet(0, (word,))] * (k not in relays) for k, word in enumerate(drawn)]
         return RunPackets(packets, packets)
     words = random_job_messages(fabric, job, seed=seed)
     part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
@@ -104,13 +105,15 @@ def _sent_flits(layout: MemoryLayout, length: int, *, loaded: bool) -> IntArray:
         pattern; elsewhere, only for the messages that it has.
     """
     blocks, groups = layout.blocks, layout.blocks.groups
-    flits = blocks.sent_lengths
-    if flits is None:
-        flits = length * (blocks.has_message | loaded)
+    lengths = blocks.sent_lengths
+    flits: IntArray = length * (blocks.has_message | loaded)
+    if lengths is not None:
+        flits = lengths[groups.position_of_node] * blocks.has_message
     sends = groups.group_of_node >= 0
+    sends[[*groups.topology.relays]] = False
     if blocks.collective.single_origin:
         sends &= groups.position_of_node == blocks.collective.root
-    found: IntArray = np.where(sends[:, None], flits[groups.position_of_node], 0)
+    found: IntArray = np.where(sends[:, None], flits, 0)
     return found
 
 

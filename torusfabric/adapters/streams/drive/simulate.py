@@ -18,7 +18,7 @@ from ....simulation.jobs import checked_jobs, default_jobs, is_barrier, random_j
 from ....simulation.report import JobReport, SimulationSummary, program_facts
 from ..options import MOST_STALL, check_probability
 from ..ports import STATUS_WORDS, needs_commands
-from ..sections import choose_sections
+from ..sections import choose_sections, stream_nodes
 from .beats import STATUS_SINK, StreamLog
 from .comparison import StreamComparison
 from .messages import PlannedRun, make_faulty_run, random_run_packets
@@ -110,7 +110,7 @@ def simulate_streams(
     log = engine.run_traffic(traffic, progress)
     seconds = round(time.perf_counter() - began, 3)
     # From here on the log has flits in place of beats, and no status of the loading of an image.
-    for prefix in (f"m_axis_{node}" for node in range(fabric.nodes)):
+    for prefix in (f"m_axis_{node}" for node in stream_nodes(fabric.program.topology).tolist()):
         beats = (beat.split_flits(fabric.beat, fabric.width) for beat in log.arrivals[prefix])
         log.arrivals[prefix] = list(chain.from_iterable(beats))
     if fabric.tables and fabric.tables.empty:

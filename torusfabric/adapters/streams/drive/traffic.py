@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ....contract.traffic import Traffic
+from ....contract.traffic import PortTraffic
 from ....errors import WorkFailed
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
 from ..bench.packets import Packet
 from ..ports import COMMAND_WORDS, LOAD_MODE, STATUS_WORDS, needs_commands
+from ..sections import stream_nodes
 from .amaranth import StreamBench
 from .beats import STATUS_SINK, Beat, Sink, Source, StreamLog
 from .compiled import run_compiled_traffic
@@ -39,7 +40,7 @@ PATIENCE_CYCLES = 500
 
 
 @dataclass(frozen=True)
-class StreamTraffic(Traffic):
+class StreamTraffic(PortTraffic):
     """All beats that a simulation sends into streams, and the numbers of beats that must arrive.
 
     A beat is one transfer of a stream.
@@ -148,7 +149,7 @@ def make_traffic(
     """
     exchanges = [run.exchange for run in runs]
     sources, sinks = [], []
-    for node in range(fabric.nodes):
+    for node in stream_nodes(fabric.program.topology).tolist():
         sent = (packet for exchange in exchanges for packet in exchange.sent[node])
         received = (packet for exchange in exchanges for packet in exchange.received[node])
         sources.append(

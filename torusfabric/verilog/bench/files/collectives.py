@@ -32,6 +32,9 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "xor": operator.xor,
 }
 
+#: Bits of the fraction of floating-point words, by the format in the name of an operator.
+FRACTION_BITS = {"fp32": 23, "bf16": 7, "fp16": 10}
+
 
 def pack_beats(words: Words, manifest: dict[str, Any]) -> Words:
     """Combine flits to words of a port, and return these words.
@@ -89,8 +92,8 @@ def groups_of_axes(topology: dict[str, Any], nodes: int, axes: list[int]) -> lis
 def sent_part_count(mode: dict[str, Any], size: int) -> int:
     """Return the number of different messages (parts) that a node sends in a run.
 
-    In an all-to-all it is `size`, the number of nodes in a group; in an exchange the number of
-    offsets; in a broadcast 1. `mode` is an entry of ``modes`` in the manifest.
+    In an all-to-all it is `size`, the number of nodes in the largest group; in an exchange the
+    number of offsets; in a broadcast 1. `mode` is an entry of ``modes`` in the manifest.
     """
     collective = mode["collective"]
     if collective == "exchange":
@@ -131,7 +134,7 @@ def expected_words(
     every = [(origin, flit) for origin in positions for flit in flits]
     sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
     origins = [
-        [(k, origin) for k, origin in enumerate(each) if origin is not None]
+        [(k, origin) for k, origin in enumerate(each) if origin is not None and origin < len(sent)]
         for each in mode.get("origins", [])
     ]
     receive = {
@@ -174,18 +177,36 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
     width: int = manifest["width"]
     if name in manifest.get("operator_functions", {}):
         return _package_operator(manifest["operator_functions"][name], width)
-    name, _, signed = name.partition(":")
-    if name not in OPERATORS:
+    if name == "add:saturating":
+        return lambda words: min(sum(words), (1 << width) - 1)
+    base, _, kind = name.partition(":")
+    if kind in FRACTION_BITS and base in ("min", "max"):
+        return _float_choice(base, width, FRACTION_BITS[kind])
+    if base not in OPERATORS or kind not in ("", "signed"):
         raise ValueError(
             f"Operator {name} must be associative and a function of a module for this bench"
         )
-    sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
+    sign, mask = 1 << width - 1 if kind else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
         # With the sign bit inverted, words are in the order of their signed values.
-        return (reduce(OPERATORS[name], (word ^ sign for word in words)) ^ sign) & mask
+        return (reduce(OPERATORS[base], (word ^ sign for word in words)) ^ sign) & mask
 
     return combine
+
+
+def _float_choice(operation: str, width: int, fraction_bits: int) -> Combine:
+    """Return the minimum or maximum of floating-point words of `width` bits; a NaN wins."""
+    top = 1 << width - 1
+    infinity = (top - 1) >> fraction_bits << fraction_bits
+
+    def rank_word(word: int) -> tuple[bool, int]:
+        # Numbers of one sign are in the order of their magnitudes, negative ones in reverse.
+        is_nan = word & (top - 1) > infinity
+        return is_nan == (operation == "max"), word ^ (2 * top - 1 if word & top else top)
+
+    choose = min if operation == "min" else max
+    return lambda words: choose(words, key=rank_word)
 
 
 def _package_operator(path: str, width: int) -> Combine:

@@ -132,7 +132,7 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
         Limit of the number of words, all nodes together. If all parts would have more, the same
         random flits of each part are returned, always with the last one.
     """
-    parts = sent_part_count(run.mode, len(groups_of_mode(run.mode)[0]))
+    parts = sent_part_count(run.mode, max(map(len, groups_of_mode(run.mode))))
     last, flits = run.length - 1, list(range(run.length))
     count = most / (MANIFEST["nodes"] * parts)
     if count < run.length:

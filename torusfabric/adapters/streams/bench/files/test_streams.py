@@ -32,7 +32,10 @@ from runs import (
 from stalls import Stalls
 from stream_port import Sink, Source
 
-PORTS, NODES = MANIFEST["ports"], range(MANIFEST["nodes"])
+PORTS = MANIFEST["ports"]
+
+#: The nodes with streams: all but those that only relay.
+NODES = [node for node in range(MANIFEST["nodes"]) if node not in MANIFEST.get("relays", ())]
 
 #: True if runs need commands.
 COMMANDED = "command_words" in MANIFEST
@@ -152,7 +155,7 @@ def barrier_run() -> Run:
     """Return a run of a barrier: every node sends a word, and gets it back when all have sent."""
     cycles = [{"from": 1, "constant": 0, "per_flit": 0}]
     mode = {"mode": BARRIER, "collective": "barrier", "axes": [], "cycles": cycles, "chunks": 1}
-    return Run(mode | {"operators": []}, 1, 0, 0)
+    return Run(mode | {"operators": [], "groups": [NODES]}, 1, 0, 0)
 
 
 class RandomRun(NamedTuple):
@@ -187,22 +190,34 @@ def sent_packets(run: Run, sent: list[Words], generator: random.Random) -> list[
     `run` has the mode and the root, and `sent` the words of each node. `generator` shuffles the
     packets.
     """
-    packets: list[list[Packet]] = [[] for _ in NODES]
+    packets: dict[int, list[Packet]] = {node: [] for node in NODES}
     for nodes in groups_of_mode(run.mode):
         for position, node in enumerate(nodes):
+            if node not in packets:
+                continue
             if run.mode["collective"] in ("broadcast", "scatter") and position != run.root:
                 continue
-            packets[node] = list(packets_from_words(_planned_words(run.mode, position, sent[node])))
+            words = _planned_words(run.mode, position, len(nodes), sent[node])
+            packets[node] = list(packets_from_words(words))
             generator.shuffle(packets[node])
-    return packets
+    return list(packets.values())
 
 
-def _planned_words(mode: dict[str, Any], position: int, words: Words) -> Words:
-    """Return those of `words` that the node at a position of its group sends.
+def _planned_words(mode: dict[str, Any], position: int, size: int, words: Words) -> Words:
+    """Return those of `words` that the node at a position of its group of `size` nodes sends.
 
-    It leaves out words beyond the end of a message and, in a pattern, messages that the node does
-    not have. With loaded tables, nodes send a packet for each number of a pattern.
+    It leaves out words beyond the end of a message, messages to positions that a smaller group
+    lacks and, in a pattern, messages that the node does not have. With loaded tables, nodes send a
+    packet for each of these positions and for each number of a pattern.
     """
+    if len(set(map(len, mode.get("groups", [])))) > 1 and "tables" not in MANIFEST:
+        if mode["collective"] in PERSONALIZED:
+            words = {at: word for at, word in words.items() if at[0] < size}
+        if mode["collective"] == "exchange":
+            targets = [
+                k for each in mode["origins"][:size] for k, p in enumerate(each) if p == position
+            ]
+            words = {at: word for at, word in words.items() if at[0] in targets}
     if "sent_flits" in mode:
         lengths = mode["sent_flits"][position]
         return {at: word for at, word in words.items() if at[1] < lengths[at[0]]}
@@ -233,7 +248,8 @@ def received_packets(run: Run, sent: list[Words]) -> list[list[Packet]]:
             Packet(run.root, packet.words) if single else packet
             for packet in packets_from_words(words)
         ]
-        for words in expected_deliveries(run, sent)
+        for node, words in enumerate(expected_deliveries(run, sent))
+        if node in NODES
     ]
 
 
@@ -248,7 +264,7 @@ def fault_choices(run: Run) -> FaultChoices:
         if len(run.mode["operators"]) > 1:
             commands["operation"] = len(run.mode["operators"])
     personal = run.mode["collective"] in (*PERSONALIZED, "exchange", "pattern")
-    bits = PORTS["s_axis_0_tdest"]["width"] if personal else 0
+    bits = PORTS[f"s_axis_{NODES[0]}_tdest"]["width"] if personal else 0
     return FaultChoices(most, "max_flits" in MANIFEST, commands, parts * personal, bits)
 
 
@@ -298,11 +314,11 @@ async def random_packets(dut: Any) -> None:
     for run in runs:
         for source, packets in zip(bench.sources, run.sent.sent, strict=True):
             source.packets.extend(packets)
-        for node, packets in enumerate(run.received):
-            expected[node] += packets
+        for at_node, packets in zip(expected, run.received, strict=True):
+            at_node += packets
     await bench.wait_for_packets(expected)
-    for node, sink in enumerate(bench.sinks):
-        check_packets(node, sink.packets, expected[node])
+    for node, sink, right_packets in zip(NODES, bench.sinks, expected, strict=True):
+        check_packets(node, sink.packets, right_packets)
     check_errors(bench, runs)
     good = [drawn.run for drawn in runs if not drawn.error]
     right = [run.predicted_cycles for run in good if run.mode["mode"] != BARRIER]
