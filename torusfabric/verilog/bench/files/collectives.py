@@ -179,19 +179,18 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
         return _package_operator(manifest["operator_functions"][name], width)
     if name == "add:saturating":
         return lambda words: min(sum(words), (1 << width) - 1)
-    operation, _, kind = name.partition(":")
-    if kind in FRACTION_BITS and operation in ("min", "max"):
-        return _float_choice(operation, width, FRACTION_BITS[kind])
-    if operation not in OPERATORS or kind not in ("", "signed"):
+    base, _, kind = name.partition(":")
+    if kind in FRACTION_BITS and base in ("min", "max"):
+        return _float_choice(base, width, FRACTION_BITS[kind])
+    if base not in OPERATORS or kind not in ("", "signed"):
         raise ValueError(
             f"Operator {name} must be associative and a function of a module for this bench"
         )
-    name, signed = operation, kind
-    sign, mask = 1 << width - 1 if signed else 0, (1 << width) - 1
+    sign, mask = 1 << width - 1 if kind else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
         # With the sign bit inverted, words are in the order of their signed values.
-        return (reduce(OPERATORS[name], (word ^ sign for word in words)) ^ sign) & mask
+        return (reduce(OPERATORS[base], (word ^ sign for word in words)) ^ sign) & mask
 
     return combine
 
