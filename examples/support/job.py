@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,14 +32,20 @@ class JobReport(NamedTuple):
         The cycles from the start until all elements have ended the job.
     runs : list of int
         The cycles of each run of the fabric, by its statuses; empty if there are no commands.
+    watched : dict
+        The values of each watched output in each cycle of the job, by its name.
     """
 
     words: np.ndarray
     cycles: int
     runs: list[int]
+    watched: dict[str, np.ndarray]
 
 
-def run_job(system: System, words: np.ndarray, *, read: int, engine: str = "compiled") -> JobReport:
+def run_job(
+    system: System, words: np.ndarray, *, read: int, engine: str = "compiled",
+    watch: Sequence[str] = (),
+) -> JobReport:  # fmt: skip
     """Write words into all elements, execute a job, and read words back, in a simulation.
 
     Parameters
@@ -52,21 +58,23 @@ def run_job(system: System, words: np.ndarray, *, read: int, engine: str = "comp
         The number of words that it then reads, from address 0 on.
     engine : {"compiled", "amaranth"}
         The simulator.
+    watch : sequence of str
+        Names of outputs whose values the report is to have, such as `"element_read_data_0"`.
 
     Raises
     ------
     WorkFailed
         If the elements do not end the job, or the fabric refuses a run.
     """
-    report: JobReport = ENGINES[engine](system).run_traffic(_Host(system, words, read))
+    report: JobReport = ENGINES[engine](system).run_traffic(_Host(system, words, read, watch))
     return report
 
 
 class _Host(PortTraffic):
     """The work of a host, for both simulators."""
 
-    def __init__(self, system: System, words: np.ndarray, read: int) -> None:
-        self._system, self._words, self._read = system, words, read
+    def __init__(self, system: System, words: np.ndarray, read: int, watch: Sequence[str]) -> None:
+        self._system, self._words, self._read, self._watch = system, words, read, watch
 
     def simulate(self, design: Any, run: Callable[..., Any], progress: Any) -> JobReport:
         """Execute the job in Amaranth's simulator."""
@@ -94,7 +102,9 @@ class _Host(PortTraffic):
         writes |= at_all("address", lambda _: range(count)) | at_all("write", lambda _: [1])
         yield EdgeRequest(count, writes)
         yield EdgeRequest(1, at_all("write", lambda _: [0]) | {"begin_job": [1]})
-        job = yield EdgeRequest(PATIENCE, {"begin_job": [0]}, shows=shows, busy="busy")
+        job = yield EdgeRequest(
+            PATIENCE, {"begin_job": [0]}, shows=[*shows, *self._watch], busy="busy"
+        )
         end = yield EdgeRequest(1, shows=["cycles", "busy", *shows])
         if end.shown["busy"][0]:
             raise tf.WorkFailed(f"Elements must end their job within {PATIENCE} cycles")
@@ -109,4 +119,5 @@ class _Host(PortTraffic):
                 raise tf.WorkFailed("The fabric has refused a run; compare modes and packets")
         words = np.array([shown[name][1:] for name in reads])
         each_run = [cycles for number, cycles in sorted(runs.items()) if number]
-        return JobReport(words, int(end.shown["cycles"][0]), each_run)
+        values = {name: job.shown[name] for name in self._watch}
+        return JobReport(words, int(end.shown["cycles"][0]), each_run, values)

@@ -15,6 +15,7 @@ from torusfabric.analysis.volume import cycle_limit, least_time, longest_distanc
 from torusfabric.collective import expected_words, random_messages, split_names
 from torusfabric.proof import prove
 from torusfabric.schedule import Listed, Rounds
+from torusfabric.schedule.held_blocks import HeldBlocks
 
 ANY_TRAFFIC = find_algorithm("any-traffic")
 
@@ -78,6 +79,9 @@ def test_groups_of_different_sizes_in_hardware(tmp_path):
     fabric = tf.Fabric(tf.compile(schedules, max_flits=4), width=8)
     assert tf.simulate(fabric, jobs=6).passed
     assert prove(tf.Fabric(tf.compile(schedules[2], flits=2), width=8)).proved
+    report = tf.simulate(tf.Fabric(tf.compile(schedules[0], flits=2), width=8)).to_json()
+    received = (3 * 2 + 8 * 7) * 2
+    assert report["throughput"] == round(received / (16 * report["cycles"]), 4)
     for schedule in schedules:
         schedule.save(tmp_path / "plan.json")
         read = tf.load(tmp_path / "plan.json")
@@ -89,6 +93,15 @@ def test_groups_of_different_sizes_in_hardware(tmp_path):
             tf.check(short)
 
 
+def test_contributions_of_groups_of_different_sizes_are_listed():
+    """A partial sum has left its sender, and a complete one stays, whatever the size of a group."""
+    schedule = tf.plan("3x3", "allreduce@{0,1,2,7}{4,5,8}", chunks=8)
+    assert isinstance(schedule, Rounds)
+    held = HeldBlocks(schedule.topology, schedule.blocks)
+    listed = tuple(held.execute(transfers) for transfers in schedule.transfers)
+    assert tf.check(replace(schedule, transfers=listed)).rounds == schedule.round_count
+
+
 def test_a_smaller_group_has_fewer_blocks():
     """A block of a position that a group lacks is refused, in a schedule and in a file."""
     schedule = tf.plan("4x4", "alltoall@{0,1,5}{8,9}", chunks=1)
@@ -97,6 +110,10 @@ def test_a_smaller_group_has_fewer_blocks():
     absent = int(blocks.encode(2, 0, 0, 1))
     there = blocks.is_in_group(np.arange(blocks.n_blocks))
     assert (there.sum(), there[absent]) == (9 + 4, False)
+    assert blocks.has_message[[5, 8]].tolist() == [[True, True, True], [True, True, False]]
+    assert len(blocks.required_copies(np.arange(blocks.n_blocks))[1]) == 9 + 4
+    gather = tf.parse_collective("allgather@{0,1,5}{8,9}").blocks(schedule.topology, 1)
+    assert len(gather.required_copies(np.arange(gather.n_blocks))[1]) == 9 + 4
     first = schedule.transfers[0]
     wrong = replace(first, payload=Listed.single(np.where(np.arange(len(first)), first.listed.ids,
                                                           absent)))  # fmt: skip
@@ -106,6 +123,9 @@ def test_a_smaller_group_has_fewer_blocks():
         blocks.parse_entry([0, 2, 0, 1])
     with pytest.raises(tf.InputError, match="position in a group from 0 to 1, not 2"):
         tf.plan("4x4", "broadcast@{0,1,5}{8,9}", root=2)
+    collective = tf.Collective("broadcast", root=2, members=((0, 1, 5), (8, 9)))
+    with pytest.raises(tf.ScheduleError, match="position in a group from 0 to 1, not 2"):
+        tf.check(replace(schedule, collective=collective))
 
 
 @pytest.mark.parametrize(

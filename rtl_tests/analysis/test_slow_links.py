@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import torusfabric as tf
+from torusfabric.analysis.cost import schedule_cost
 from torusfabric.analysis.facts import schedule_facts
 from torusfabric.analysis.link_use import measure_link_use
 from torusfabric.analysis.volume import cycle_limit, least_time, limiting_cut_text
@@ -157,3 +158,10 @@ def test_facts_count_idle_rounds_and_busy_links():
     assert (facts["tau"], facts["tau_bound"], facts["bound"]) == (3, 3, 6)
     assert facts["rates"] == "2 arcs carry a message at most every 3 steps"
     assert measure_link_use(schedule).of_arc.tolist() == [[6], [0]]
+
+
+def test_sums_do_not_stream_over_slow_links():
+    """A reduction of one chunk goes up a tree, but each flit waits for its cycle."""
+    schedule = tf.plan("3x3", "reduce", rate="1/2", chunks=1)
+    assert schedule_cost(schedule).stream is None
+    assert schedule_cost(tf.plan("mesh:3x3", "reduce", trees=1)).stream == 1

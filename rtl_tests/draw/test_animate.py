@@ -72,12 +72,14 @@ def test_blocks_of_listed_groups_pass_through_other_nodes():
     program = program_of("4x4", "allreduce@{0,10}{2,8,15}", "any-traffic")
     data = data_of(animation_page(program))
     held = [set(ids) for ids in data["start"]]
-    assert [len(ids) > 0 for ids in held] == [node in (0, 2, 8, 10, 15) for node in range(16)]
+    chunks = program.schedule.chunks
+    assert [len(ids) for ids in held] == [chunks * (k in (0, 2, 8, 10, 15)) for k in range(16)]
     for moves in data["rounds"]:
         for node, ports, ids in moves:
             for port in ports:
                 node = data["near"][node][port]
             held[node] |= set(ids)
+            assert 0 <= min(ids) <= max(ids) < len(data["blocks"])
     assert data["whole"] == [2, 3]
     for group, nodes in enumerate(([0, 10], [2, 8, 15])):
         for node in nodes:

@@ -138,6 +138,12 @@ def test_sums_of_groups_are_apart(opened):
     page.keyboard.press("End")
     full = page.evaluate("[...Array(9).keys()].map(fullness)")
     assert [full[node] for node in (0, 1, 4, 5, 8)] == ["2/2", "2/2", "3/3", "3/3", "3/3"]
+    page = opened(program_of("mesh:5", "allreduce@{0,4}{1,2,3}"))
+    groups = "s => new Set(s.ids.map(id => blocks[id][3])).size"
+    for place in range(page.evaluate("last") + 1):
+        page.evaluate(f"go({place})")
+        counts = page.evaluate(f"held.flatMap(ids => sums(ids.keys()).map({groups}))")
+        assert set(counts) == {1}
 
 
 def test_blocks_are_not_sums(opened):

@@ -19,6 +19,7 @@ import torusfabric as tf
 from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.adapters.boards.hardware import BoardSystem
 from torusfabric.cli import main
+from torusfabric.collective import split_names
 from torusfabric.topology.boards import Boards
 
 pytestmark = pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
@@ -41,6 +42,9 @@ EXPORTS = {
     "beats": ("2x2", "alltoall", {"max_flits": 5}, {"width": 8, "beat": 2}),
     "beats-axi4": ("3x3", "allgather", {"max_flits": 5}, {"width": 16, "beat": 4, "bus": "axi4"}),
     "beats-core": ("3", "alltoall", {"flits": 4}, {"width": 8, "beat": 4, "top": "core"}),
+    "groups": (
+        "2x3", "exchange[+1]@{0,1,2}{3,4},alltoall@{0,1}{3,4,5}", {"max_flits": 2}, {},
+    ),
     "streams": ("2x3", "allgather@1", {"flits": 3}, {"top": "core"}),
 }  # fmt: skip
 
@@ -58,7 +62,7 @@ def exported(folder, topology, collective, lengths, options, *, width=9, fault=N
 def test_bench_of_each_interface_passes(tmp_path, interface):
     passed, text = run_bench(exported(tmp_path, *EXPORTS[interface]))
     assert passed, text[-3000:]
-    modes = EXPORTS[interface][1].count(",") + 1
+    modes = len(split_names(EXPORTS[interface][1]))
     assert len(re.findall(r"flits: \d+ words in \d+ cycles", text)) == 3 * modes
 
 

@@ -32,6 +32,7 @@ from ..toolchain.public import public
 from ..topology import CayleyGraph, Topology
 from .check import CheckedTraffic, check
 from .distance_bounds import bufferless_steps, delivery_steps
+from .irregular import irregular_least_steps
 from .volume import busiest_arc_load, least_time, longest_distance
 
 __all__ = ["Bound", "all_pairs_rounds", "busiest_arc_load", "bound", "find_bound", "lower_bound",
@@ -216,15 +217,20 @@ def lower_bound(
     ports = topology.ports if ports is None else ports
     forward = switching == Switching.STORE_AND_FORWARD
     results = [longest_distance(topology, collective) if forward else 1]
+    if collective.is_irregular:
+        if collective.members and not collective.local:
+            results.append(spread_rounds(max(map(len, collective.members)), ports))
+        if forward and blocks is not None:
+            if topology.spacing_multiple > 1:
+                longest = collective.longest_flits or chunks
+                moved = least_time(topology, collective, ports=ports)
+                least = ceil(moved * longest / -(-longest // chunks))
+            else:
+                least = irregular_least_steps(topology, collective, chunks, ports)
+            results.append(-(-least // blocks))
+        return max(results)
     if collective.local:
         moved = least_time(topology, collective, switching=switching, ports=ports, duplex=duplex)
-        if forward and blocks is not None:
-            results.append(ceil(moved * chunks / blocks))
-        return max(results)
-    if collective.is_irregular:
-        if collective.members:
-            results.append(spread_rounds(max(map(len, collective.members)), ports))
-        moved = least_time(topology, collective, ports=ports)
         if forward and blocks is not None:
             results.append(ceil(moved * chunks / blocks))
         return max(results)

@@ -72,7 +72,7 @@ class WeightedArcs:
     """
 
     def __init__(self, topology: Topology, demand: IntArray | None = None) -> None:
-        self.nodes = topology.nodes
+        self._topology, self.nodes = topology, topology.nodes
         every = np.ones((self.nodes, self.nodes), np.int64)
         self.demand = every if demand is None else demand
         self.tail, self.port = np.nonzero(topology.linked)
@@ -80,6 +80,18 @@ class WeightedArcs:
         self._pair = self.tail * self.nodes + self.head
         self._cycles = topology.cycles_of_arc[self.tail, self.port]
         self._slow = topology.spacing_multiple > 1
+
+    def backwards(self) -> tuple[WeightedArcs, IntArray]:
+        """Return the arcs of the network with all arcs reversed, and the number of each one here.
+
+        Entry k of the second result is the arc that leads the opposite way to arc k of the first.
+        """
+        network = self._topology.backwards
+        reverse, opposite = WeightedArcs(network), network.opposite
+        order = {end: arc for arc, end in enumerate(zip(self.tail.tolist(), self.port.tolist(),
+                                                        strict=True))}  # fmt: skip
+        ends = zip(reverse.head.tolist(), opposite[reverse.port].tolist(), strict=True)
+        return reverse, np.array([order[end] for end in ends])
 
     @property
     def forwarding_steps(self) -> list[int]:
@@ -128,16 +140,71 @@ class WeightedArcs:
     def path_tree(self, by: IntArray, goals: IntArray) -> IntArray:
         """Return the arcs on the shortest paths from one start to the nodes in `goals`, each once.
 
+        An arc comes after the arcs on the way to its tail.
+
         ``by[node]`` is the last arc of the shortest path from the start to a node: one row of the
         second result of `shortest_paths`.
         """
         found: dict[int, None] = {}
         for goal in goals.tolist():
-            arc = int(by[goal])
+            path, arc = list[int](), int(by[goal])
             while arc >= 0 and arc not in found:
-                found[arc] = None
+                path.append(arc)
                 arc = int(by[self.tail[arc]])
+            found.update(dict.fromkeys(reversed(path)))
         return np.array([*found], np.int64)
+
+    def find_paths(self, by: IntArray, source: IntArray, target: IntArray) -> list[IntArray]:
+        """Return, for each pair of a source and a target, the arcs of the shortest path in order.
+
+        `by` is the second result of `shortest_paths`. Paths are followed backwards from the target.
+        """
+        found, here = [], target.copy()
+        while (here != source).any():
+            arc = np.where(here != source, by[source, here], -1)
+            found.append(arc)
+            here = np.where(arc >= 0, self.tail[arc], here)
+        columns = np.array(found[::-1]).reshape(len(found), len(source)).T
+        return [row[row >= 0] for row in columns]
+
+    def short_tree(
+        self, distance: np.ndarray, by: IntArray, start: int, goals: IntArray, tilt: float
+    ) -> list[int]:
+        """Return the arcs of a short tree from one start to the nodes in `goals`.
+
+        The nearest goal is joined to the tree by a shortest path, then the goal that is nearest to
+        the tree so far, and so on. An arc comes after the arcs on the way to its tail.
+
+        Parameters
+        ----------
+        distance, by : ndarray, shape (nodes, nodes)
+            The results of `shortest_paths`.
+        tilt : float
+            Additional distance for each hop between the start and the place where a goal is joined.
+        """
+        tree: list[int] = []
+        depth, left = {start: 0}, goals
+        near, join = distance[start, left], np.full(len(left), start)
+        while len(left):
+            goal = int(left[nearest := int(near.argmin())])
+            path, here, begin = list[int](), goal, join[nearest]
+            while here not in depth:
+                path.append(arc := int(by[begin, here]))
+                here = int(self.tail[arc])
+            for arc in reversed(path):
+                depth[int(self.head[arc])] = depth[int(self.tail[arc])] + 1
+            tree += reversed(path)
+            rest = left != goal
+            left, near, join = left[rest], near[rest], join[rest]
+            new = np.array([int(self.head[arc]) for arc in path], int)
+            if len(new) and len(left):
+                away = distance[np.ix_(new, left)]
+                away = away + tilt * np.array([depth[node] for node in new.tolist()])[:, None]
+                closest = away.argmin(axis=0)
+                closer = away[closest, np.arange(len(left))] < near
+                near = np.where(closer, away.min(axis=0), near)
+                join = np.where(closer, new[closest], join)
+        return tree
 
     def integer_lengths(self, weight: np.ndarray) -> IntArray:
         """Return integer lengths of at least 1, proportional to `weight` as far as possible."""

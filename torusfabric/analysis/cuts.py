@@ -57,8 +57,13 @@ class Cut(NamedTuple):
         return Fraction(self.messages, self.arcs)
 
 
-def cut_text(topology: Topology, cut: Cut) -> str:
+def cut_text(topology: Topology, cut: Cut, unit: str = "message") -> str:
     """Return the description of a cut for people.
+
+    Parameters
+    ----------
+    unit : str
+        Noun for the data that pass the cut, such as "message" or "flit".
 
     Examples
     --------
@@ -72,7 +77,7 @@ def cut_text(topology: Topology, cut: Cut) -> str:
     count, inside = len(cut.inside), [f"{v} {topology.node_name(v)}" for v in cut.inside[:3]]
     more = f" and {count - 3} more" if count > 3 else ""
     where = f"node{'s' * (count > 1)} {', '.join(inside)}{more}"
-    messages = f"{cut.messages} message{'s' * (cut.messages != 1)}"
+    messages = f"{cut.messages} {unit}{'s' * (cut.messages != 1)}"
     links = f"{cut.arcs} link{'s' * (cut.arcs != 1)}"
     return f"{messages} over {links} {'out of' if cut.leaving else 'into'} {where}"
 

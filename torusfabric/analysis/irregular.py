@@ -9,19 +9,35 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from ..collective import Collective
 from ..topology import IntArray, Topology
-from .congestion import congestion_time
-from .cuts import Cut, MessageFlows, worst_cut_of_flows
+from .congestion import WeightedArcs, congestion_time
+from .cuts import Cut, MessageFlows, cut_text, worst_cut_of_flows
+from .fractional import Demand, FractionalRoutes, find_fractional_routes, length_bound
 
-__all__ = ["group_worst_cut", "irregular_least_time", "irregular_longest_distance"]
+__all__ = ["TrafficDemands", "allreduce_routes", "group_worst_cut", "irregular_least_steps",
+           "irregular_least_time", "irregular_limit_text", "irregular_longest_distance",
+           "traffic_demands", "traffic_routes"]  # fmt: skip
 
 #: The largest denominator of a bound; the bound of a larger one is rounded down.
 LARGEST_DENOMINATOR = 1000
+
+#: The load of fractional routes, relative to their bound, from which on another bound is tried.
+FAR = 1.02
+
+#: The sets around each node that are tried as cuts; the bound of a cut, relative to that of the
+#: linear program, from which on the cut is named; and the length of an arc, relative to the
+#: longest, below which the arc does not limit the linear program.
+MOST_LEVELS, NEAR_CUT, SMALL_LENGTH = 3, Fraction(995, 1000), 0.02
+
+#: The most demands of traffic for which fractional routes are computed, and the most receivers of
+#: all demands times nodes of the network.
+MOST_DEMANDS, MOST_RECEIVERS = 2_500, 300_000
 
 
 class _Deliveries(NamedTuple):
@@ -68,6 +84,139 @@ def _find_deliveries(topology: Topology, collective: Collective) -> _Deliveries:
                        int(flits.max()))  # fmt: skip
 
 
+class TrafficDemands(NamedTuple):
+    """The demands of an irregular collective: messages with the same ends are one demand.
+
+    Parameters
+    ----------
+    network : Topology
+        The network, or for a reduction the network with all arcs reversed.
+    demands : list of Demand
+        The demands, with the flits of all their messages.
+    number : dict of (int, tuple of int) to int
+        The number of each demand, by its source and its receivers in ascending order.
+    demand_of : ndarray of int, shape (messages,)
+        The demand of each message.
+    flits : ndarray of int, shape (messages,)
+        Length of each message.
+    """
+
+    network: Topology
+    demands: list[Demand]
+    number: dict[tuple[int, tuple[int, ...]], int]
+    demand_of: IntArray
+    flits: IntArray
+
+    def blocks(self, flits: int) -> IntArray:
+        """Return the number of blocks of each demand, if a block has this number of flits."""
+        counts = np.zeros(len(self.demands), np.int64)
+        np.add.at(counts, self.demand_of, -(-self.flits // flits))
+        return counts
+
+
+@lru_cache(maxsize=16)
+def traffic_demands(topology: Topology, collective: Collective) -> TrafficDemands:
+    """Return the demands of an irregular collective; of an all-reduce, those of an all-gather.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> gather = tf.parse_collective("allgather@{0,1,3}")
+    >>> traffic_demands(tf.Torus(4), gather).demands[1]
+    Demand(source=1, receivers=(0, 3), amount=1)
+    """
+    moved = _find_deliveries(topology, collective)
+    number: dict[tuple[int, tuple[int, ...]], int] = {}
+    order = np.lexsort((moved.target, moved.message))
+    messages, first = np.unique(moved.message[order], return_index=True)
+    targets = np.split(moved.target[order], first[1:])
+    ends = [
+        (source, tuple(each.tolist()))
+        for source, each in zip(moved.source[order][first].tolist(), targets, strict=True)
+    ]
+    demand_of = np.array([number.setdefault(pair, len(number)) for pair in ends], int)
+    flits = moved.flits[messages]
+    amounts = np.zeros(len(number), np.int64)
+    np.add.at(amounts, demand_of, flits)
+    demands = [Demand(*pair, amount) for pair, amount in zip(number, amounts.tolist(), strict=True)]
+    return TrafficDemands(moved.network, demands, number, demand_of, flits)
+
+
+@lru_cache(maxsize=16)
+def traffic_routes(topology: Topology, collective: Collective) -> FractionalRoutes | None:
+    """Return fractional routes of an irregular collective; None if it has too many demands.
+
+    The routes are those of `traffic_demands`.
+    """
+    found = traffic_demands(topology, collective)
+    receivers = sum(len(demand.receivers) for demand in found.demands)
+    several = receivers > len(found.demands)
+    if (
+        not found.demands
+        or len(found.demands) > MOST_DEMANDS
+        or (several and receivers * topology.nodes > MOST_RECEIVERS)
+    ):
+        return None
+    moved = _find_deliveries(topology, collective)
+    known = max(_least_time_by_cuts(topology, collective), _least_time_at_nodes(moved, None))
+    known *= moved.longest
+    return find_fractional_routes(WeightedArcs(found.network), found.demands, known)
+
+
+@lru_cache(maxsize=16)
+def allreduce_routes(
+    topology: Topology, collective: Collective
+) -> list[dict[tuple[int, ...], float]]:
+    """Return the fractional routes of the sum of each group of an all-reduce, with their shares."""
+    demands = [Demand(None, tuple(group), 1) for group in collective.members]
+    known = _least_time_by_cuts(topology, collective)
+    return find_fractional_routes(WeightedArcs(topology), demands, known).routes
+
+
+def irregular_least_steps(
+    topology: Topology, collective: Collective, chunks: int, ports: int | None = None
+) -> int:
+    """Return a number of steps that every schedule in steps of one block needs.
+
+    Messages are cut into blocks of equal length; a short message has fewer blocks. The bound is
+    that of `irregular_least_time`, and that of the lengths of arcs found there for the blocks.
+
+    Parameters
+    ----------
+    chunks : int
+        Number of blocks of the longest message.
+    ports : int or None
+        Messages that a node may send, or receive, at once; None for one at each of its ports.
+
+    Examples
+    --------
+    Two messages of one and of five flits go over one link of a ring that leads in one direction. If
+    a block has five flits, they take two steps:
+
+    >>> import torusfabric as tf
+    >>> traffic = tf.Traffic([(0, 1, 1), (0, 1, 5)])
+    >>> ring = tf.Graph([(0, 1), (1, 2), (2, 0)])
+    >>> irregular_least_steps(ring, tf.Collective("pattern", traffic=traffic), 1)
+    2
+    """
+    longest, times = collective.longest_flits, irregular_least_time(topology, collective, ports)
+    if longest is None:
+        return ceil(times * chunks)
+    least = ceil(times * longest / -(-longest // chunks))
+    if collective.reducing and collective.to_all:
+        return least
+    found = traffic_routes(topology, collective)
+    demands, block = traffic_demands(topology, collective), -(-longest // chunks)
+    cut = _worst_traffic_cut(topology, collective, block)
+    if cut is not None:
+        least = max(least, ceil(cut.message_times))
+    if found is None:
+        return least
+    arcs, counts = WeightedArcs(demands.network), demands.blocks(block)
+    weighed = [demand._replace(amount=n) for demand, n in zip(demands.demands, counts, strict=True)]
+    return max(least, ceil(length_bound(arcs, weighed, found.lengths)))
+
+
 def irregular_least_time(topology: Topology, collective: Collective, ports: int | None) -> Fraction:
     """Return the message times that every schedule of an irregular collective needs.
 
@@ -111,10 +260,41 @@ def irregular_least_time(topology: Topology, collective: Collective, ports: int 
 @lru_cache(maxsize=64)
 def _least_time_by_links(topology: Topology, collective: Collective) -> Fraction:
     """Return the part of `irregular_least_time` that holds for any number of ports."""
-    cut = group_worst_cut(topology, collective)
-    least = Fraction(0) if cut is None else cut.message_times
+    least = _least_time_by_cuts(topology, collective)
     if collective.reducing and collective.to_all:
         return least
+    moved = _find_deliveries(topology, collective)
+    arcs, longest = int(moved.network.linked.sum()), moved.longest
+    return max(
+        least,
+        _round_down(_least_load(topology, collective) / longest),
+        _worst_traffic_time(topology, collective) / longest,
+        Fraction(int(moved.flits[moved.message].sum()), arcs * longest),
+        _least_time_at_nodes(moved, None),
+    )
+
+
+def _worst_traffic_time(topology: Topology, collective: Collective) -> Fraction:
+    """Return the time of the worst cut in flits."""
+    cut = _worst_traffic_cut(topology, collective)
+    return Fraction(0) if cut is None else cut.message_times
+
+
+def _least_time_by_cuts(topology: Topology, collective: Collective) -> Fraction:
+    """Return the message times of the worst cut, 0 if cuts give no bound."""
+    cut = group_worst_cut(topology, collective)
+    return Fraction(0) if cut is None else cut.message_times
+
+
+def _least_load(topology: Topology, collective: Collective) -> Fraction:
+    """Return a bound on the flits of the busiest arc, for any routes.
+
+    It is the bound of `traffic_routes`. If there are too many demands for these, or their load is
+    far from the bound, a message also counts for the farthest of its receivers only.
+    """
+    routes = traffic_routes(topology, collective)
+    if routes is not None and routes.load <= FAR * routes.bound:
+        return routes.bound
     moved = _find_deliveries(topology, collective)
     network, flits = moved.network, moved.flits[moved.message]
     demand = np.zeros((network.nodes, network.nodes), np.int64)
@@ -122,17 +302,15 @@ def _least_time_by_links(topology: Topology, collective: Collective) -> Fraction
     order = np.lexsort((-away, moved.message))
     first = order[np.unique(moved.message[order], return_index=True)[1]]
     np.add.at(demand, (moved.source[first], moved.target[first]), flits[first])
-    arcs = int(network.linked.sum())
-    congestion = congestion_time(network, demand) / moved.longest
-    if congestion.denominator > LARGEST_DENOMINATOR:
-        # An estimate of large networks has long fractions; a smaller number is a bound, too.
-        congestion = Fraction(int(congestion * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
-    return max(
-        least,
-        congestion,
-        Fraction(int(flits.sum()), arcs * moved.longest),
-        _least_time_at_nodes(moved, None),
-    )
+    found = congestion_time(network, demand)
+    return found if routes is None else max(found, routes.bound)
+
+
+def _round_down(bound: Fraction) -> Fraction:
+    """Return a bound with a denominator of at most `LARGEST_DENOMINATOR`, and not much smaller."""
+    if bound.denominator > LARGEST_DENOMINATOR:
+        return Fraction(int(bound * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR)
+    return bound
 
 
 def _least_time_at_nodes(moved: _Deliveries, ports: int | None) -> Fraction:
@@ -151,6 +329,80 @@ def _least_time_at_nodes(moved: _Deliveries, ports: int | None) -> Fraction:
         for counts, links in ((received, network.backwards.linked), (sent, network.linked))
         for count, arcs in zip(counts, links.sum(axis=1), strict=True)
         if count
+    )
+
+
+@lru_cache(maxsize=64)
+def _worst_traffic_cut(topology: Topology, collective: Collective, block: int = 1) -> Cut | None:
+    """Return the cut that takes the data of a collective the longest; None for an all-reduce.
+
+    Data are counted in blocks of `block` flits; a short message fills its last block. Cuts around
+    each node, across the grid, and around each node as far as the arcs reach that limit the linear
+    program are tried. A message counts once if it comes from outside of the set and one of its
+    receivers is inside.
+    """
+    if collective.reducing and collective.to_all:
+        return None
+    moved, routes = _find_deliveries(topology, collective), traffic_routes(topology, collective)
+    network = moved.network
+    arcs, nodes = WeightedArcs(network), np.arange(network.nodes)
+    sets = [nodes == node for node in nodes]
+    sets += [row <= level for row in topology.grid[1] for level in np.unique(row)[:-1]]
+    if routes is not None:
+        for row in arcs.shortest_paths(routes.lengths)[0]:
+            size = np.sort(row)
+            far = np.argsort(np.diff(size))[-MOST_LEVELS:]
+            sets += [row <= level for level in size[far]]
+    worst: Cut | None = None
+    flits = np.zeros(len(moved.flits), np.int64)
+    for leaving, mask in ((leaving, mask) for mask in sets for leaving in (False, True)):
+        inside = ~mask if leaving else mask
+        enter = int((~inside[arcs.tail] & inside[arcs.head]).sum())
+        if not enter:
+            continue
+        flits[:] = 0
+        crossing = moved.message[~inside[moved.source] & inside[moved.target]]
+        flits[crossing] = -(-moved.flits[crossing] // block)
+        cut = Cut(tuple(np.flatnonzero(mask).tolist()), int(flits.sum()), enter, leaving)
+        if worst is None or cut.message_times > worst.message_times:
+            worst = cut
+    return worst
+
+
+def irregular_limit_text(topology: Topology, collective: Collective) -> str:
+    """Return text about the cut, or the links, that determine the bound of a collective.
+
+    Examples
+    --------
+    Three messages arrive at node 0 over its two links:
+
+    >>> import torusfabric as tf
+    >>> gather = tf.parse_collective("gather@{0,1,3,6}")
+    >>> irregular_limit_text(tf.Torus(8), gather)
+    '3 messages over 2 links into node 0 (0)'
+    """
+    least = irregular_least_time(topology, collective, None)
+    cut = group_worst_cut(topology, collective)
+    if cut is not None and cut.message_times >= least:
+        return cut_text(topology, cut)
+    if collective.reducing and collective.to_all:
+        return ""
+    longest = collective.longest_flits
+    cut = _worst_traffic_cut(topology, collective)
+    if cut is not None and cut.message_times >= NEAR_CUT * least * (longest or 1):
+        if collective.reducing:
+            cut = cut._replace(leaving=not cut.leaving)
+        return cut_text(topology, cut, "flit" if longest else "message")
+    routes = traffic_routes(topology, collective)
+    if routes is None:
+        return ""
+    arcs = WeightedArcs(traffic_demands(topology, collective).network)
+    full = np.flatnonzero(routes.lengths > SMALL_LENGTH * routes.lengths.max())
+    first = int(routes.lengths.argmax())
+    name = topology.node_name(int(arcs.tail[first]))
+    return (
+        f"{len(full)} links that are full in the linear program, such as that from node "
+        f"{arcs.tail[first]} {name} to node {arcs.head[first]}"
     )
 
 

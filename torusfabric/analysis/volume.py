@@ -18,7 +18,7 @@ from ..schedule import Duplex, Switching
 from ..topology import CayleyGraph, Topology, Torus, at_equal_rates
 from .congestion import congestion_time, exchange_time, symmetric_exchange_time
 from .cuts import cut_text, worst_cut
-from .irregular import group_worst_cut, irregular_least_time, irregular_longest_distance
+from .irregular import irregular_least_time, irregular_limit_text, irregular_longest_distance
 from .partitions import worst_partition
 
 __all__ = ["busiest_arc_load", "least_beat", "least_path_length", "least_time", "cycle_limit",
@@ -301,9 +301,7 @@ def limiting_cut_text(topology: Topology, collective: Collective) -> str:
     if collective.axes is not None:
         topology, collective = collective.groups(topology).group_topology, collective.in_one_group
     if collective.is_irregular:
-        limit = group_worst_cut(topology, collective)
-        least = least_time(topology, collective)
-        return "" if limit is None or limit.message_times < least else cut_text(topology, limit)
+        return irregular_limit_text(topology, collective)
     if isinstance(topology, CayleyGraph) or topology.nodes == 1 or collective.local:
         return ""
     cut, least = worst_cut(topology, collective), least_time(topology, collective)

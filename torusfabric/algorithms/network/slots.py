@@ -1,4 +1,6 @@
-"""The steps in which messages go along given paths, where an arc carries one message a step.
+"""The steps in which messages go along given routes, where an arc carries one message a step.
+
+Paths (`schedule_paths`):
 
 1. *Insertion*: messages choose their steps one after another, those with the longest paths first.
    Each takes, arc by arc, the first step in which the arc is free. Messages with paths of equal
@@ -13,6 +15,9 @@
    message takes the steps with the smallest sum of weights of ejected messages. A message weighs
    more with each hop, and with each time that it was ejected, so that the same messages do not
    eject each other for ever. This is repeated until no step can be saved.
+
+Trees, and sums that go up trees and down again (`choose_steps`): in every step each arc takes, of
+the hops that are ready, the one that begins the longest chain of hops. Then both ways round.
 
 Sources: K. Y. Li, R. J. Willis, "An iterative scheduling technique for resource-constrained project
 scheduling", European Journal of Operational Research 56, 1992, for both ways round;
@@ -29,8 +34,9 @@ import numpy as np
 from ...analysis.congestion import WeightedArcs
 from ...schedule import Transfers
 from ...topology import IntArray
+from .spread import schedule_hops
 
-__all__ = ["schedule_paths"]
+__all__ = ["choose_steps", "schedule_paths"]
 
 #: The weight of a message that may be ejected, for the message and for each hop. The weight grows
 #: by 1 with each ejection.
@@ -52,6 +58,8 @@ def schedule_paths(
     paths: Sequence[Sequence[int]],
     ends: tuple[IntArray, IntArray],
     blocks: IntArray,
+    turn: np.ndarray | None = None,
+    work: int = WORK_LIMIT,
 ) -> tuple[Transfers, ...]:
     """Return the transfers of each step, in which blocks go along given paths.
 
@@ -67,6 +75,11 @@ def schedule_paths(
         The first and the last node of each path.
     blocks : ndarray of int
         The number of the block that goes along each path.
+    turn : ndarray of float, optional
+        A number for each block. Blocks also choose their steps in the order of these numbers, and
+        the order with the fewest steps is taken.
+    work : int
+        The most work of the ejections, in pairs of an arc and a step.
 
     Examples
     --------
@@ -90,57 +103,148 @@ def schedule_paths(
     longest = 1 + (np.add.reduceat(apart[arc], first) - apart[arc[first + lengths - 1]]).max()
     fewest = max(int(longest), int(np.bincount(arc).max()))
     # The longest paths come first; among these, small differences of the node numbers.
-    rank = np.argsort(np.lexsort(((ends[1] - ends[0]) % arcs.nodes, -lengths)))
-    step = _insert_hops(arcs, arc, first, np.argsort(np.repeat(rank, lengths), kind="stable"))
-    while step.max() >= fewest:
-        late = _insert_hops(arcs, arc, first, np.argsort(-step, kind="stable"), backwards=True)
-        early = _insert_hops(arcs, arc, first, np.argsort(-late, kind="stable"))
-        if early.max() >= step.max():
-            break
-        step = early
+    keys = (ends[1] - ends[0]) % arcs.nodes, -lengths
+    last = np.zeros(len(arc), bool)
+    last[first + lengths - 1] = True
+    hop = np.flatnonzero(~last)
+    pairs, found = _HopPairs(arcs, arc, hop, hop + 1), []
+    for order in (keys,) if turn is None else (keys, (*keys, turn)):
+        rank = np.argsort(np.lexsort(order))
+        step = pairs.insert_hops(np.argsort(np.repeat(rank, lengths), kind="stable"))
+        found.append(pairs.save_steps(step, fewest))
+    step = min(found, key=lambda one: int(one.max()))
     parts = [part.tolist() for part in np.split(step, first[1:])]
-    step = np.concatenate(_save_steps(arcs, paths, parts, fewest))
+    step = np.concatenate(_save_steps(arcs, paths, parts, fewest, work))
     # While all blocks are on slow arcs, the fabric waits: such a step is left out.
     _, step = np.unique(step, return_inverse=True)
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], np.repeat(blocks, lengths))
 
 
-def _insert_hops(
-    arcs: WeightedArcs, arc: IntArray, first: IntArray, order: IntArray, *, backwards: bool = False
+def choose_steps(
+    arcs: WeightedArcs, arc: IntArray, earlier: IntArray, later: IntArray, turn: IntArray
 ) -> IntArray:
-    """Choose the steps of hops one after another; each takes the first step with a free arc.
+    """Return the step of each hop, where an arc carries one block in a step.
 
     Parameters
     ----------
     arc : ndarray of int
-        The arc of each hop. The hops of a path follow one another.
-    first : ndarray of int
-        The first hop of each path.
-    order : ndarray of int
-        The hops in the order in which they choose; each comes after the one before it in its path.
-    backwards : bool
-        True to go from the end of the schedule to its beginning. Steps are then counted from the
-        last one, and each hop comes after the one behind it in its path.
+        The arc of each hop.
+    earlier, later : ndarray of int
+        Pairs of hops: hop ``later[k]`` waits until the data of hop ``earlier[k]`` have arrived.
+    turn : ndarray of float
+        A number for each hop. The most urgent hop that waits for an arc is the one that begins the
+        longest chain of hops, or else the one with the smallest number; both are tried.
+
+    Examples
+    --------
+    Hops 0 and 1 need the same arc, and hop 2 waits for hop 0:
+
+    >>> from torusfabric.analysis.congestion import WeightedArcs
+    >>> from torusfabric.topology import parse_topology
+    >>> arcs = WeightedArcs(parse_topology("mesh:3"))
+    >>> pairs = np.array([0]), np.array([2])
+    >>> choose_steps(arcs, np.array([0, 0, 1]), *pairs, np.zeros(3)).tolist()
+    [0, 1, 1]
     """
-    count, ends = len(arc), np.append(first[1:], len(arc)) - 1
-    apart = np.array(arcs.forwarding_steps)[arc]
-    before = np.arange(count) + (1 if backwards else -1)
-    gap = apart if backwards else np.roll(apart, 1)
-    # The outermost hop of a path waits for no other: a hop with number `count` has step 0.
-    outermost = ends if backwards else first
-    before[outermost], gap[outermost] = count, 0
-    busy, step = [0] * len(arcs.tail), [0] * (count + 1)
-    on, behind, gaps = arc.tolist(), before.tolist(), gap.tolist()
-    for hop in order.tolist():
-        start = step[behind[hop]] + gaps[hop]
-        free = ~(busy[on[hop]] >> start)
-        step[hop] = start + (free & -free).bit_length() - 1
-        busy[on[hop]] |= 1 << step[hop]
-    return np.array(step[:count])
+    if not len(arc):
+        return np.empty(0, int)
+    pairs, count = _HopPairs(arcs, arc, earlier, later), len(arc)
+    chain, found = pairs.longest_chains(), []
+    waits, apart = np.bincount(later, minlength=count).tolist(), arcs.forwarding_steps
+    on, hops = arc.tolist(), np.arange(count)
+    for key in ((hops, -chain), (hops, -chain, turn)):
+        urgency = np.argsort(np.lexsort(key)).tolist()
+        step = np.empty(count, int)
+        for number, sent in enumerate(schedule_hops(on, pairs.after, waits, urgency, apart)):
+            step[sent] = number
+        # `schedule_hops` leaves out the steps in which all blocks are on slow arcs.
+        step = pairs.insert_hops(np.argsort(step, kind="stable"))
+        found.append(pairs.save_steps(step, int(np.bincount(arc).max())))
+    step = min(found, key=lambda one: int(one.max()))
+    return np.unique(step, return_inverse=True)[1]
+
+
+class _HopPairs:
+    """Hops, with the pairs of hops of which one has to wait for the other.
+
+    Parameters
+    ----------
+    arc : ndarray of int
+        The arc of each hop.
+    earlier, later : ndarray of int
+        Hop ``later[k]`` waits until the data of hop ``earlier[k]`` have arrived.
+    """
+
+    def __init__(
+        self, arcs: WeightedArcs, arc: IntArray, earlier: IntArray, later: IntArray
+    ) -> None:
+        self._arcs, self._on = len(arcs.tail), arc.tolist()
+        self._apart = np.array(arcs.forwarding_steps)[arc].tolist()
+        #: For each hop, the hops that wait for it, and the hops for which it waits.
+        self.after: list[list[int]] = [[] for _ in self._on]
+        self.before: list[list[int]] = [[] for _ in self._on]
+        for hop, other in zip(earlier.tolist(), later.tolist(), strict=True):
+            self.after[hop].append(other)
+            self.before[other].append(hop)
+
+    def longest_chains(self) -> IntArray:
+        """Return the number of hops of the longest chain that begins with each hop."""
+        waits = [len(hops) for hops in self.before]
+        order = [hop for hop, count in enumerate(waits) if not count]
+        for hop in order:
+            for other in self.after[hop]:
+                waits[other] -= 1
+                if not waits[other]:
+                    order.append(other)
+        chain = [1] * len(order)
+        for hop in reversed(order):
+            for other in self.before[hop]:
+                chain[other] = max(chain[other], 1 + chain[hop])
+        return np.array(chain)
+
+    def insert_hops(self, order: IntArray, *, backwards: bool = False) -> IntArray:
+        """Choose the steps of hops one after another; each takes the first step with a free arc.
+
+        Parameters
+        ----------
+        order : ndarray of int
+            The hops in the order in which they choose; each comes after all hops before it.
+        backwards : bool
+            True to go from the end of the schedule to its beginning. Steps are then counted from
+            the last one, and each hop comes after all hops that wait for it.
+        """
+        busy, on, apart = [0] * self._arcs, self._on, self._apart
+        step, following = [0] * len(on), self.before if backwards else self.after
+        for hop in order.tolist():
+            free = ~(busy[on[hop]] >> step[hop])
+            step[hop] += (free & -free).bit_length() - 1
+            busy[on[hop]] |= 1 << step[hop]
+            for other in following[hop]:
+                soonest = step[hop] + apart[other if backwards else hop]
+                if soonest > step[other]:
+                    step[other] = soonest
+        return np.array(step)
+
+    def save_steps(self, step: IntArray, fewest: int) -> IntArray:
+        """Return steps with an earlier end, found by going both ways round.
+
+        The search ends when no step is saved, or only `fewest` steps, a lower bound, are needed.
+        """
+        while step.max() >= fewest:
+            late = self.insert_hops(np.argsort(-step, kind="stable"), backwards=True)
+            early = self.insert_hops(np.argsort(-late, kind="stable"))
+            if early.max() >= step.max():
+                break
+            step = early
+        return step
 
 
 def _save_steps(
-    arcs: WeightedArcs, paths: Sequence[Sequence[int]], steps: list[list[int]], fewest: int
+    arcs: WeightedArcs,
+    paths: Sequence[Sequence[int]],
+    steps: list[list[int]],
+    fewest: int,
+    work: int,
 ) -> list[list[int]]:
     """Return steps of paths with an earlier end, found by ejections.
 
@@ -150,7 +254,7 @@ def _save_steps(
     count, end = len(paths), 1 + max(taken[-1] for taken in steps)
     if end <= fewest or end * len(arcs.tail) > MOST_PAIRS:
         return steps
-    apart, work = arcs.forwarding_steps, min(WORK_LIMIT, WORK_PER_MESSAGE * count)
+    apart, work = arcs.forwarding_steps, min(work, WORK_PER_MESSAGE * count)
     # A step in which an arc is free has the block number `count`, which has no weight.
     block_at = np.full((len(arcs.tail), end), count, np.int32)
     weight = np.array([*(MESSAGE_WEIGHT + HOP_WEIGHT * len(path) for path in paths), 0])

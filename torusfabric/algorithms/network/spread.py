@@ -21,8 +21,8 @@ from ...analysis.congestion import WeightedArcs
 from ...schedule import Listed, Transfers
 from ...topology import IntArray
 
-__all__ = ["ArcLists", "Arcs", "ArcLoads", "subtree_heights", "route_messages", "spread_messages",
-           "schedule_trees", "schedule_hops"]  # fmt: skip
+__all__ = ["ArcLists", "Arcs", "ArcLoads", "RouteRelief", "subtree_heights", "route_messages",
+           "spread_messages", "schedule_trees", "schedule_hops"]  # fmt: skip
 
 #: The number of passes in which every message gets arcs; the number of parts of a pass; and the
 #: nodes times parts, which limits the parts on large networks.
@@ -42,6 +42,13 @@ LONGEST_LENGTH = 2**40
 #: The additional length of an arc, in hops, for each message beyond the target; and the permanent
 #: increase each time that happens.
 OVERLOAD_FACTOR, LENGTHENING = 2.0, 0.3
+
+#: Targets for the load of arcs, one after another, relative to the lower bound. Then the most nodes
+#: that may be visited for that: in all, and for each message and node.
+LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
+
+#: The load of the busiest arc, relative to the lower bound, with which no other paths are tried.
+NEAR_LOAD = 1.03
 
 #: A function of (by, messages) that returns the arcs of messages, see `spread_messages`.
 Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
@@ -233,7 +240,7 @@ def schedule_hops(
     arc: Sequence[int],
     after: Sequence[Sequence[int]],
     waits: Sequence[int],
-    urgency: Sequence[tuple[int, int]],
+    urgency: Sequence[tuple[int, int]] | Sequence[int],
     apart: Sequence[int],
 ) -> list[list[int]]:
     """Assign hops to steps: in each step, each arc takes the most urgent hop that is ready.
@@ -249,7 +256,7 @@ def schedule_hops(
         For each hop, the hops that wait for it.
     waits : sequence of int
         The number of hops for which each hop waits.
-    urgency : sequence of (int, int)
+    urgency : sequence of (int, int), or of int
         The urgency of each hop; the least value goes first.
     apart : sequence of int
         For each arc, the steps after which a block that was sent over it can move on; 1 for a link
@@ -264,7 +271,7 @@ def schedule_hops(
     """
     left = [*waits]
     ready = {0: [hop for hop, count in enumerate(left) if not count]}
-    by_urgency = sorted(range(len(arc)), key=urgency.__getitem__)
+    by_urgency = sorted(range(len(arc)), key=lambda hop: urgency[hop])
     place = np.argsort(by_urgency).tolist()
     queues: dict[int, list[int]] = {}
     steps: list[list[int]] = []
@@ -312,14 +319,6 @@ def subtree_heights(
     return height
 
 
-#: Targets for the load of arcs, one after another, relative to the lower bound. Then the most nodes
-#: that may be visited for that: in all, and for each message and node.
-LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
-
-#: The load of the busiest arc, relative to the lower bound, with which no other paths are tried.
-NEAR_LOAD = 1.03
-
-
 def route_messages(
     arcs: WeightedArcs, source: IntArray, target: IntArray, most: float, seed: int = 0
 ) -> list[list[int]]:
@@ -349,12 +348,12 @@ def route_messages(
     random = np.random.default_rng(seed)
 
     def choose_paths(by: IntArray, part: IntArray) -> list[IntArray]:
-        return _shortest_paths(arcs, by, source[part], target[part])
+        return arcs.find_paths(by, source[part], target[part])
 
-    tried = []
+    tried, goals = [], [(goal,) for goal in target.tolist()]
     for lengthening in (0.0, PART_LENGTHENING):
         paths = spread_messages(arcs, len(source), most, random, choose_paths, lengthening)
-        tried.append(relieved := _PathRelief(arcs, paths, random))
+        tried.append(relieved := RouteRelief(arcs, paths, goals, random))
         for aim in LOAD_TARGETS:
             relieved.relieve_arcs(ceil(aim * most))
         if relieved.least <= max(NEAR_LOAD * most, ceil(most), relieved.longest_path):
@@ -363,27 +362,43 @@ def route_messages(
     return min(tried, key=lambda one: max(one.least, one.longest_path)).best
 
 
-class _PathRelief(ArcLoads):
-    """Paths of messages, which are improved: messages on overloaded arcs get other paths.
+class RouteRelief(ArcLoads):
+    """Routes of messages, which are improved: messages on overloaded arcs get other routes.
 
-    `best` has the paths with the smallest load of the busiest arc so far; `least` is this load.
+    A route is a path, or a tree if the message has several receivers. `best` has the routes with
+    the smallest load of the busiest arc so far; `least` is this load.
+
+    Parameters
+    ----------
+    routes : list of (list of int)
+        The arcs of each route; the first one begins at the source of the message.
+    receivers : sequence of (tuple of int)
+        The receivers of each message.
+    looks : int
+        The most nodes that may be visited; fewer for few messages.
     """
 
     def __init__(
-        self, arcs: WeightedArcs, paths: list[list[int]], random: np.random.Generator
+        self,
+        arcs: WeightedArcs,
+        routes: list[list[int]],
+        receivers: Sequence[tuple[int, ...]],
+        random: np.random.Generator,
+        looks: int = MOST_LOOKS,
     ) -> None:
-        super().__init__(arcs, paths)
-        self._paths, self.best, self._random = paths, [*paths], random
+        super().__init__(arcs, routes)
+        self._routes, self.best, self._random = routes, [*routes], random
+        self._receivers = receivers
         self.least = max(map(len, self.over), default=0)
-        self._looks = min(MOST_LOOKS, LOOKS_PER_PAIR * len(paths) * arcs.nodes)
+        self._looks = min(looks, LOOKS_PER_PAIR * len(routes) * arcs.nodes)
 
     @property
     def longest_path(self) -> int:
-        """Number of hops of the longest path in `best`."""
+        """Number of arcs of the longest route in `best`."""
         return max(map(len, self.best), default=0)
 
     def relieve_arcs(self, aim: int) -> None:
-        """Give messages other paths until no arc carries more than `aim` messages.
+        """Give messages other routes until no arc carries more than `aim` messages.
 
         The search also ends when it has visited as many nodes as the limit for its work allows.
         """
@@ -396,55 +411,50 @@ class _PathRelief(ArcLoads):
                     self._reroute_message(over.pop(), aim)
             busiest = max(map(len, self.over))
             if busiest < self.least:
-                self.least, self.best = busiest, [*self._paths]
+                self.least, self.best = busiest, [*self._routes]
 
     def _reroute_message(self, message: int, aim: int) -> None:
-        """Replace the path of a message by the shortest one, given the paths of all other messages.
+        """Replace the route of a message by a short one, given the routes of all other messages.
 
-        An arc that already carries `aim` messages or more counts as longer, so that the path avoids
-        it.
+        An arc that already carries `aim` messages or more counts as longer, so that the route
+        avoids it. The receivers join the tree one after another, the nearest one first, as in
+        `WeightedArcs.short_tree`.
         """
-        path = self._paths[message]
-        for arc in path:
-            self.over[arc].remove(message)
-        start, end = self.tail[path[0]], self.head[path[-1]]
-        away, came, done = {start: 0.0}, {start: -1}, set()
-        heap, noise = [(0.0, start)], self._random.random(64).tolist()
+        for arc in (route := self._routes[message]):
+            self.over[self.link[arc]].remove(message)
+        start = self.tail[route[0]]
+        left, tree = {*self._receivers[message]}, list[int]()
+        away, came, done = {start: 0.0}, {start: -1}, set[int]()
+        heap, noise, looks = [(0.0, start)], self._random.random(64).tolist(), 0
         while heap:
             distance, node = heapq.heappop(heap)
-            if node == end:
-                break
-            if node in done:
+            if node in left:
+                path, here = list[int](), node
+                while away[here]:
+                    path.append(came[here])
+                    here = self.tail[came[here]]
+                tree += reversed(path)
+                left.difference_update(joined := [self.head[arc] for arc in path])
+                if not left:
+                    break
+                # The tree grows from the new path on, too.
+                for there in joined:
+                    away[there] = 0.0
+                    done.discard(there)
+                    heapq.heappush(heap, (0.0, there))
+                continue
+            if node in done or distance > away[node]:
                 continue
             done.add(node)
+            looks += 1
             for arc in self.out[node]:
                 length = distance + self.penalized_length(arc, aim) + 0.01 * noise[arc & 63]
                 there = self.head[arc]
                 if there not in away or length < away[there]:
                     away[there], came[there] = length, arc
+                    done.discard(there)
                     heapq.heappush(heap, (length, there))
-        self._looks -= len(done)
-        path = []
-        while end != start:
-            path.append(came[end])
-            end = self.tail[came[end]]
-        self._paths[message] = path[::-1]
-        for arc in path:
-            self.over[arc].add(message)
-
-
-def _shortest_paths(
-    arcs: WeightedArcs, by: IntArray, source: IntArray, target: IntArray
-) -> list[IntArray]:
-    """Return, for each pair of a source and a target, the arcs of the shortest path in order.
-
-    ``by[start, node]`` is the last arc of the shortest path from node `start` to `node`, so the
-    path is followed backwards from its target.
-    """
-    found, here = [], target.copy()
-    while (here != source).any():
-        arc = np.where(here != source, by[source, here], -1)
-        found.append(arc)
-        here = np.where(arc >= 0, arcs.tail[arc], here)
-    columns = np.array(found[::-1]).reshape(len(found), len(source)).T
-    return [row[row >= 0] for row in columns]
+        self._looks -= looks
+        self._routes[message] = tree
+        for arc in tree:
+            self.over[self.link[arc]].add(message)

@@ -7,49 +7,57 @@ at once and share the arcs. Nodes outside of groups relay.
   down a tree to the nodes that receive it.
 - Scatter, all-to-all, exchange, all other patterns: each block takes a path.
 - Reduce, gather, reduce-scatter: a broadcast, scatter or all-gather backwards.
-- All-reduce: each chunk has a root among the members of its group. Its contributions go up a tree
-  to the root, and the sum goes down a tree to all members. If messages are cut into a multiple of
-  the members, each member is the root of equally many chunks. A message that stays whole has the
-  member in the middle of its group as its root.
+- All-reduce: the contributions to each chunk go up a tree to a root, and the sum goes down a tree
+  to all members. The root is any node near the middle of the group.
 
-Trees and paths are spread over the network so that all arcs are equally busy, see
-`torusfabric.algorithms.network.spread`. An arc then sends, of the blocks that wait for it, the one
-with the most hops to go.
+Trees and paths come from a linear program that loads all arcs evenly, see
+`torusfabric.analysis.fractional`, and are rounded to whole blocks, see `routes`. The steps of
+blocks are chosen by `torusfabric.algorithms.network.slots`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...analysis.congestion import WeightedArcs
-from ...analysis.volume import least_time
+from ...analysis.congestion import MEMORY_CYCLES, WeightedArcs
+from ...analysis.fractional import Demand
+from ...analysis.irregular import (
+    allreduce_routes,
+    irregular_least_steps,
+    traffic_demands,
+    traffic_routes,
+)
 from ...collective import Blocks, Collective
-from ...schedule import Grouped, Listed, Rounds, Schedule, Transfers
+from ...schedule import Grouped, Rounds, Schedule, Transfers
 from ...topology import IntArray, Topology
 from ..algorithm import Algorithm, Options, all_ports_reason
-from ..network.chunks import NEAR_FACTOR
 from ..network.plan import ANY_NETWORK
 from ..network.rates import plan_with_slow_links
-from ..network.slots import schedule_paths
-from ..network.spread import route_messages, schedule_hops, spread_messages, subtree_heights
+from ..network.slots import choose_steps, schedule_paths
+from .routes import round_routes, spread_routes
 
 __all__ = ["ANY_TRAFFIC"]
 
-#: The most arcs of a network, the most blocks times members of all groups, and the most blocks for
+#: The most arcs of a network, the most blocks times members of all groups, and the most hops for
 #: which messages are cut unasked.
-MOST_ARCS, MOST_CELLS, MOST_BLOCKS = 8192, 2**18, 2**11
+MOST_ARCS, MOST_CELLS, MOST_HOPS = 8192, 2**20, 400_000
 
-#: The numbers of chunks that are tried, and the message times that are worth more chunks, relative
-#: to those of fewer chunks.
-CHUNKS, WORTH_FACTOR = (1, 2, 4, 8, 16, 32), Fraction(97, 100)
+#: The numbers of chunks that are tried; the time that is worth more chunks, relative to that of
+#: fewer chunks; and the most plans of one collective.
+CHUNKS, WORTH_FACTOR, MOST_PLANS = (1, 2, 4, 8, 16, 32), 0.97, 3
 
-#: The least target for the load of an arc, in blocks. Below it, detours do not pay.
-FEW_BLOCKS = 4.0
+#: The most steps, relative to the diameter of the network, with which other routes are tried, too;
+#: and the least load of an arc, in blocks, for which these take detours.
+FEW_STEPS, FEW_BLOCKS = 4, 4
+
+#: The most work of ejections of one plan, see `schedule_paths`.
+MOST_WORK = 20_000_000
 
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
@@ -64,8 +72,6 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
     blocks, chunks = collective.blocks(topology, 1), options.chunks or 1
     if _count_work(blocks)[1] * chunks > MOST_CELLS:
         return f"at most {MOST_CELLS} blocks times the nodes of a group"
-    if collective.kind == "allreduce" and chunks > 1 and chunks % blocks.group_size:
-        return f"--chunks 1 or divisible by the members, {blocks.group_size}"
     return all_ports_reason(options, topology.ports)
 
 
@@ -88,19 +94,47 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     """
     if topology.spacing_multiple > 1:
         return plan_with_slow_links(plan, topology, collective, options)
-    best: tuple[Fraction, int, tuple[Transfers, ...]] | None = None
-    least = least_time(topology, collective)
-    for chunks in (options.chunks,) if options.chunks else _chunk_counts(topology, collective):
+    chunks = options.chunks
+    if chunks is not None:
         steps = _plan_steps(topology, collective, options.seed, chunks)
-        block_flits = -(-(collective.longest_flits or chunks) // chunks)
-        times = Fraction(len(steps) * block_flits, collective.longest_flits or chunks)
-        if best is None or times < WORTH_FACTOR * best[0]:
-            best = times, chunks, steps
-        if times <= NEAR_FACTOR * least:
-            break
-    assert best is not None
-    _, chunks, steps = best
+    else:
+        chunks, steps = _plan_in_chunks(topology, collective, options.seed)
     return Rounds(topology=topology, collective=collective, chunks=chunks, transfers=steps)
+
+
+def _plan_in_chunks(
+    topology: Topology, collective: Collective, seed: int
+) -> tuple[int, tuple[Transfers, ...]]:
+    """Return the number of chunks with which a plan is short, and its steps.
+
+    The time of a plan is estimated from the load of the busiest arc, which is known for each number
+    of chunks, and from the steps beyond this load, which are those of the last plan.
+    """
+    loads = _chunk_loads(topology, collective)
+    beyond = 0
+    best: tuple[float, int, tuple[Transfers, ...]] = float("inf"), 0, ()
+    for _ in range(MOST_PLANS):
+        times = {k: (load + beyond) * _block_time(topology, collective, k)
+                 for k, load in loads.items()}  # fmt: skip
+        least = min(times.values())
+        chunks = min(k for k, time in times.items() if WORTH_FACTOR * time <= least)
+        if chunks == best[1] or times[chunks] > WORTH_FACTOR * best[0]:
+            break
+        steps = _plan_steps(topology, collective, seed, chunks)
+        best = min(best, (len(steps) * _block_time(topology, collective, chunks), chunks, steps))
+        beyond = len(steps) - loads[chunks]
+    return best[1:]
+
+
+def _block_time(topology: Topology, collective: Collective, chunks: int) -> float:
+    """Return the time of a step; in cycles if the length of messages is known, else relative.
+
+    A block moves on only when it has arrived, so a step takes some cycles even for a short block.
+    """
+    if (longest := collective.longest_flits) is None:
+        return 1 / chunks
+    quickest = MEMORY_CYCLES + int(topology.cycles_of_arc[topology.linked].min())
+    return max(-(-longest // chunks), quickest)
 
 
 @lru_cache(maxsize=16)
@@ -115,24 +149,53 @@ def _plan_steps(
     return _TrafficPlanner(topology, collective, seed).plan_steps(chunks)
 
 
-def _chunk_counts(topology: Topology, collective: Collective) -> list[int]:
-    """Return the numbers of chunks that are tried for a message, ascending.
+@lru_cache(maxsize=16)
+def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
+    """Return the load of the busiest arc, in blocks, for each number of chunks that is tried."""
+    found, longest = traffic_demands(topology, collective), collective.longest_flits
+    counts = {*CHUNKS}
+    if longest is not None:
+        sizes = {1, 2, 3, 4, int(np.gcd.reduce(found.flits, axis=None))}
+        counts |= {-(-longest // flits) for flits in sizes}
+        counts = {k for k in counts if k <= longest}
+    summed = collective.reducing and collective.to_all
+    routes = traffic_routes(topology, collective)
+    if summed:
+        shares = _arc_shares(topology, allreduce_routes(topology, collective))
+    elif routes is not None:
+        shares = _arc_shares(topology, routes.routes)
+    else:
+        # Each demand counts as spread evenly over all arcs.
+        hops = [_least_hops(found.network, demand) for demand in found.demands]
+        shares = np.repeat(np.array(hops)[:, None] / topology.linked.sum(), 2, axis=1)
+    loads: dict[int, int] = {}
+    for chunks in sorted(counts):
+        flits = -(-(longest or chunks) // chunks)
+        blocks = found.blocks(flits) if longest else chunks * found.blocks(1)
+        on_arcs = np.full(shares.shape[0], chunks) @ shares if summed else blocks @ shares
+        if not loads or on_arcs.sum() <= MOST_HOPS:
+            loads[chunks] = ceil(on_arcs.max(initial=0) - 1e-6)
+    return loads
 
-    In an all-reduce these are multiples of the number of members of a group, so that each member
-    can complete equally many sums.
-    """
-    blocks = collective.blocks(topology, 1)
-    each = blocks.group_size if collective.kind == "allreduce" else 1
-    (moved, cells), counts = _count_work(blocks), {*CHUNKS}
-    if collective.longest_flits is not None and blocks.message_lengths is not None:
-        common = int(np.gcd.reduce(blocks.message_lengths, axis=None))
-        counts = {
-            k
-            for k in (*CHUNKS, collective.longest_flits // common)
-            if k <= collective.longest_flits
-        }
-    most = max(1, min(MOST_CELLS // (cells * each), MOST_BLOCKS // moved))
-    return [each * chunks for chunks in sorted(counts) if chunks <= most] or [1]
+
+def _arc_shares(topology: Topology, routes: Sequence[Mapping[tuple[int, ...], float]]) -> Any:
+    """Return the part of each demand on each arc, shape (demands, arcs)."""
+    from scipy.sparse import csr_array
+
+    rows, arcs, parts = list[int](), list[int](), list[float]()
+    for demand, each in enumerate(routes):
+        for route, part in each.items():
+            rows += [demand] * len(route)
+            arcs += [arc if arc >= 0 else ~arc for arc in route]
+            parts += [part] * len(route)
+    return csr_array((parts, (rows, arcs)), shape=(len(routes), int(topology.linked.sum())))
+
+
+def _least_hops(network: Topology, demand: Demand) -> int:
+    """Return a number of hops that every route of a demand has."""
+    assert demand.source is not None
+    far = network.distance(demand.source, np.array(demand.receivers)).max()
+    return max(len(demand.receivers), int(far))
 
 
 def _count_work(blocks: Blocks) -> tuple[int, int]:
@@ -145,69 +208,25 @@ def _count_work(blocks: Blocks) -> tuple[int, int]:
     return blocks.n_blocks, blocks.n_blocks * blocks.group_size
 
 
-class _Hops(NamedTuple):
-    """Hops of blocks along their trees or paths, with the order in which they have to come.
+class _Moves(NamedTuple):
+    """The blocks that move over a network, each from a source to its receivers.
 
     Parameters
     ----------
-    arc : list of int
-        The arc of each hop.
-    block : list of int
-        The block that each hop carries, or the sum.
-    after : list of (list of int)
-        For each hop, the hops that must wait until it has ended.
-    urgency : list of int
-        For each hop, the number of hops, itself included, until its data are at the last receiver.
+    network : Topology
+        The network; for a reduction, the network with all arcs reversed.
+    number : ndarray of int
+        The number of each block, or of each sum.
+    source : ndarray of int
+        The source of each block; the root of each sum.
+    receivers : list of (tuple of int)
+        The receivers of each block, ascending, without the source.
     """
 
-    arc: list[int]
-    block: list[int]
-    after: list[list[int]]
-    urgency: list[int]
-
-    def add_tree(self, tree: Sequence[int], block: int, ends: Sequence[Any]) -> list[int]:
-        """Add the hops of a block down a tree, and return their numbers.
-
-        Parameters
-        ----------
-        tree : sequence of int
-            The arcs of the tree.
-        block : int
-            The number of the block, or of the sum.
-        ends : (list of int, list of int)
-            The tail and the head of each arc of the network.
-        """
-        tail, head = ends
-        number = {head[arc]: len(self.arc) + k for k, arc in enumerate(tree)}
-        height = subtree_heights(tree, tail, head)
-        for arc in tree:
-            self.arc.append(arc)
-            self.block.append(block)
-            self.after.append([])
-            self.urgency.append(height[arc])
-        for arc in tree:
-            if tail[arc] in number:
-                self.after[number[tail[arc]]].append(number[head[arc]])
-        return [number[head[arc]] for arc in tree]
-
-    @property
-    def predecessor_counts(self) -> list[int]:
-        """The number of hops for which each hop waits."""
-        counts = [0] * len(self.arc)
-        for following in self.after:
-            for hop in following:
-                counts[hop] += 1
-        return counts
-
-    def schedule(self, apart: Sequence[int]) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the arcs and the blocks of each step, where each arc takes the most urgent hop.
-
-        `apart` has, for each arc, the steps after which a block that it carries may go on.
-        """
-        urgency = [(-hops, block) for hops, block in zip(self.urgency, self.block, strict=True)]
-        for step in schedule_hops(self.arc, self.after, self.predecessor_counts, urgency, apart):
-            yield (np.array([self.arc[hop] for hop in step]),
-                   np.array([self.block[hop] for hop in step]))  # fmt: skip
+    network: Topology
+    number: IntArray
+    source: IntArray
+    receivers: list[tuple[int, ...]]
 
 
 class _TrafficPlanner:
@@ -226,200 +245,211 @@ class _TrafficPlanner:
     def plan_steps(self, chunks: int) -> tuple[Transfers, ...]:
         """Return the transfers of each step, for messages of `chunks` chunks."""
         collective, blocks = self.collective, self.collective.blocks(self.topology, chunks)
-        if collective.reducing:
-            return self._plan_sums(blocks)
-        if collective.kind == "gather":
-            return self._plan_paths(blocks, self.topology.backwards)
-        block = blocks.required_copies(np.arange(blocks.n_blocks))[1]
-        if len(np.unique(block)) == len(block):
-            return self._plan_paths(blocks, self.topology)
-        return self._plan_trees(blocks)
+        if collective.reducing and collective.to_all:
+            return self._plan_allreduce(blocks)
+        moves = self._moving_sums(blocks) if collective.reducing else self._moving_blocks(blocks)
+        best: tuple[Transfers, ...] | None = None
+        for routes in self._choose_routes(moves, chunks):
+            steps = self._order_blocks(blocks, moves, routes)
+            if best is None or len(steps) < len(best):
+                best = steps
+            if len(best) > FEW_STEPS * self.topology.diameter:
+                break
+        assert best is not None
+        return best
 
-    def _plan_paths(self, blocks: Blocks, network: Topology) -> tuple[Transfers, ...]:
-        """Return the steps of a collective in which each block takes a path, such as a scatter.
+    def _order_blocks(
+        self, blocks: Blocks, moves: _Moves, routes: list[list[int]]
+    ) -> tuple[Transfers, ...]:
+        """Return the transfers of each step, if blocks take the given routes."""
+        arcs, turn = WeightedArcs(moves.network), _find_turns(routes)
+        if all(len(each) == 1 for each in moves.receivers) and not self.collective.reducing:
+            targets = np.array([each[0] for each in moves.receivers], int)
+            ends = moves.source, targets
+            return schedule_paths(arcs, routes, ends, moves.number, turn, MOST_WORK)
+        hops = _Hops([], [], [], [], [])
+        for number, tree in zip(moves.number.tolist(), routes, strict=True):
+            hops.add_tree(arcs, tree, number)
+        step, arc, number = hops.choose_steps(arcs, turn)
+        if not self.collective.reducing:
+            return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], number)
+        # A sum goes the opposite way, from the last step to the first.
+        port, step = moves.network.opposite[arcs.port[arc]], step.max(initial=0) - step
+        return _sum_transfers(blocks, step, arcs.head[arc], port, number)
 
-        `network` is the network with all arcs reversed for a gather, otherwise the network itself.
-        A gather is planned as a scatter on the reversed network, from the receiver to the origins.
-        Then the order of the steps and the direction of the hops are reversed.
-        """
-        ids, backwards = np.arange(blocks.n_blocks), network is not self.topology
-        origin, (target, block) = blocks.origin_nodes(ids), blocks.required_copies(ids)
-        start, end = (target, origin[block]) if backwards else (origin[block], target)
-        moved, arcs = start != end, WeightedArcs(network)
-        start, end, block = start[moved], end[moved], block[moved]
-        most = max(float(least_time(self.topology, self.collective) * blocks.chunks), 1.0)
-        paths = route_messages(arcs, start, end, most, self.seed)
-        steps = schedule_paths(arcs, paths, (start, end), block)
-        return _reverse_steps(network, steps) if backwards else steps
-
-    def _plan_trees(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of a broadcast, all-gather or halo: each block goes down a tree."""
+    def _moving_blocks(self, blocks: Blocks) -> _Moves:
+        """Return the blocks that leave their source."""
         ids = np.arange(blocks.n_blocks)
-        nodes, block = blocks.required_copies(ids)
-        receivers = np.split(nodes[order := np.argsort(block, kind="stable")],
-                             np.searchsorted(block[order], ids[1:]))  # fmt: skip
-        origin = blocks.origin_nodes(ids)
-        arcs = WeightedArcs(self.topology)
-        hops, ends = _Hops([], [], [], []), (arcs.tail.tolist(), arcs.head.tolist())
-        for number, tree in enumerate(self._spread_trees(arcs, origin, receivers, blocks.chunks)):
-            hops.add_tree(tree, number, ends)
-        return tuple(
-            Transfers.hop(arcs.tail[arc], arcs.port[arc], Listed.single(sent))
-            for arc, sent in hops.schedule(arcs.forwarding_steps)
-        )
+        origin, (node, block) = blocks.origin_nodes(ids), blocks.required_copies(ids)
+        moved = origin[block] != node
+        node, block = node[moved], block[moved]
+        order = np.lexsort((node, block))
+        number, first = np.unique(block[order], return_index=True)
+        receivers = [tuple(each.tolist()) for each in np.split(node[order], first[1:])]
+        return _Moves(self.topology, number, origin[number], receivers if len(number) else [])
 
-    def _plan_sums(self, blocks: Blocks) -> tuple[Transfers, ...]:
-        """Return the steps of a reduction: each sum of `blocks` goes up a tree to its root.
-
-        In an all-reduce, the complete sum then goes down another tree.
-        """
+    def _moving_sums(self, blocks: Blocks) -> _Moves:
+        """Return the sums of a reduction as blocks that go from their root to the contributors."""
         sums = np.arange(blocks.blocks_per_origin)
         sums = sums[blocks.has_block(sums)]
         members = self.groups.members[blocks.group_of_block(sums)]
-        if blocks.collective.kind == "allreduce":
-            position = self._roots_of_sums(blocks)
-        else:
-            position = blocks.postcondition(sums)
-        roots, others = members[np.arange(len(sums)), position], [*members]
-        up = WeightedArcs(self.topology.backwards)
-        hops, ends = _Hops([], [], [], []), (up.tail.tolist(), up.head.tolist())
-        trees = self._spread_trees(up, roots, others, blocks.chunks)
-        for number, tree in zip(sums.tolist(), trees, strict=True):
-            hops.add_tree(tree, number, ends)
-        group = np.arange(blocks.n_blocks) % blocks.blocks_per_origin
-        rising = tuple(
-            Transfers.hop(up.tail[arc], up.port[arc], Grouped(group, carried))
-            for arc, carried in hops.schedule(up.forwarding_steps)
-        )
-        rising = _reverse_steps(self.topology.backwards, rising)
-        if not blocks.collective.to_all:
-            return rising
-        return self._add_descent(blocks, rising, roots, others)
+        roots = members[np.arange(len(sums)), blocks.postcondition(sums)]
+        receivers = [
+            tuple(sorted({*nodes} - {root}))
+            for root, nodes in zip(roots.tolist(), members.tolist(), strict=True)
+        ]
+        return _Moves(self.topology.backwards, sums, roots, receivers)
 
-    def _add_descent(
-        self,
-        blocks: Blocks,
-        rising: Sequence[Transfers],
-        roots: IntArray,
-        receivers: Sequence[IntArray],
-    ) -> tuple[Transfers, ...]:
-        """Return the steps of an all-reduce, given those in which partial sums rise to the roots.
+    def _choose_routes(self, moves: _Moves, chunks: int) -> Iterator[list[list[int]]]:
+        """Yield the arcs of the route of each block, in several ways.
 
-        Complete sums go down trees from the roots. If a complete sum and a rising one wait for the
-        same arc, the one with the longer chain of hops to go is sent first.
-
-        Parameters
-        ----------
-        roots : ndarray of int, shape (sums,)
-            The node at which each sum is completed.
-        receivers : sequence of (ndarray of int)
-            The nodes that receive each sum.
+        Fractional routes come first, if they are known. In the others, blocks only take detours
+        around busy arcs, so they are better if there are few blocks.
         """
-        arcs, group = WeightedArcs(self.topology), np.arange(blocks.n_blocks)
-        group %= blocks.blocks_per_origin
-        ends = arcs.tail.tolist(), arcs.head.tolist()
-        down = _Hops([], [], [], [])
-        trees = self._spread_trees(arcs, roots, receivers, blocks.chunks)
-        numbers = [down.add_tree(tree, k, ends) for k, tree in enumerate(trees)]
-        first = {}
-        for sum_number, hops in enumerate(numbers):
-            first[sum_number] = [hop for hop in hops if ends[0][down.arc[hop]] == roots[sum_number]]
-        # Rising hops are added with the order that they have among themselves.
-        arc_of = {pair: k for k, pair in enumerate(zip(arcs.tail.tolist(), arcs.port.tolist(),
-                                                       strict=True))}  # fmt: skip
-        below: dict[tuple[int, int], list[int]] = {}
-        for transfers in rising:
-            target = transfers.walk(self.topology)[:, -1].tolist()
-            assert isinstance(transfers.payload, Grouped)
-            arriving: list[tuple[tuple[int, int], int]] = []
-            for node, port, number, end in zip(
-                transfers.source.tolist(), transfers.hops[:, 0].tolist(),
-                transfers.payload.wanted.tolist(), target, strict=True,
-            ):  # fmt: skip
-                hop = len(down.arc)
-                down.arc.append(arc_of[node, port])
-                down.block.append(number)
-                down.after.append([])
-                down.urgency.append(0)
-                for child in below.get((node, number), []):
-                    down.after[child].append(hop)
-                arriving.append(((end, number), hop))
-            for place, hop in arriving:
-                below.setdefault(place, []).append(hop)
-        for number, root in enumerate(roots.tolist()):
-            for hop in below.get((root, number), []):
-                down.after[hop] += first[number]
-        _set_urgency(down)
-        return tuple(
-            Transfers.hop(arcs.tail[arc], arcs.port[arc], Grouped(group, carried))
-            for arc, carried in down.schedule(arcs.forwarding_steps)
-        )
+        least = irregular_least_steps(self.topology, self.collective, chunks)
+        arcs, found = WeightedArcs(moves.network), traffic_routes(self.topology, self.collective)
+        spread = partial(spread_routes, arcs, moves.source, moves.receivers, seed=self.seed)
+        if found is not None:
+            number = traffic_demands(self.topology, self.collective).number
+            ends = zip(moves.source.tolist(), moves.receivers, strict=True)
+            demand = [number[pair] for pair in ends]
+            counts = np.bincount(demand, minlength=len(number))
+            rounded = round_routes(len(arcs.tail), counts, found.routes, self.seed)
+            each = [iter(one) for one in rounded]
+            yield spread(most=least, routes=[[*next(each[one])] for one in demand])
+        yield spread(most=max(least, FEW_BLOCKS))
 
-    def _roots_of_sums(self, blocks: Blocks) -> IntArray:
-        """Return where each sum of an all-reduce is completed: the position of a node in its group.
+    def _plan_allreduce(self, blocks: Blocks) -> tuple[Transfers, ...]:
+        """Return the steps of an all-reduce: each sum goes up a tree to its root, and down again.
 
-        The result has the shape (sums,). If the number of chunks is a multiple of the members, each
-        member completes equally many sums. Otherwise the member in the middle of the group
-        completes all.
+        If a complete sum and a rising one wait for the same arc, the one with the longer chain of
+        hops to go is sent first.
         """
         sums = np.arange(blocks.blocks_per_origin)
-        size, chunks = blocks.group_size, blocks.chunks
-        if chunks % size == 0:
-            return blocks.chunk(sums) * blocks.contribution_counts // chunks
-        away = [self.topology.distance(nodes[:, None], nodes) for nodes in self.groups.node_lists]
-        middle = np.array([(d.max(axis=0) + d.max(axis=1)).argmin() for d in away])
-        return middle[blocks.group_of_block(sums)]
+        counts = np.bincount(blocks.group_of_block(sums), minlength=len(self.groups.members))
+        found = allreduce_routes(self.topology, self.collective)
+        near = [{self._nearest_route(group): 1.0} for group in self.groups.node_lists]
+        arcs, best = WeightedArcs(self.topology), None
+        for choice in (found, near):
+            rounded = round_routes(len(arcs.tail), counts, choice, self.seed)
+            each = [iter(one) for one in rounded]
+            routes = [next(each[group]) for group in blocks.group_of_block(sums).tolist()]
+            hops = _Hops([], [], [], [], [])
+            for number, route in zip(sums.tolist(), routes, strict=True):
+                hops.add_sum(arcs, route, number)
+            step, arc, number = hops.choose_steps(arcs, _find_turns(routes))
+            if best is None or step.max() < best[0].max():
+                best = step, arc, number
+        assert best is not None
+        step, arc, number = best
+        return _sum_transfers(blocks, step, arcs.tail[arc], arcs.port[arc], number)
 
-    def _spread_trees(
-        self,
-        arcs: WeightedArcs,
-        starts: IntArray,
-        receivers: Sequence[IntArray],
-        chunks: int,
-    ) -> list[list[int]]:
-        """Return the arcs of a tree from each start to its receivers, which load arcs evenly.
-
-        Parameters
-        ----------
-        arcs : WeightedArcs
-            The arcs of the network, or of the network with all arcs reversed.
-        starts : ndarray of int
-            The root of each tree.
-        receivers : sequence of (ndarray of int)
-            The nodes that each tree reaches.
-        chunks : int
-            Number of chunks of a message.
-        """
-        random = np.random.default_rng(self.seed)
-
-        def choose(by: IntArray, part: IntArray) -> list[IntArray]:
-            return [arcs.path_tree(by[starts[k]], np.asarray(receivers[k])) for k in part.tolist()]
-
-        least = float(least_time(self.topology, self.collective) * chunks)
-        return spread_messages(arcs, len(starts), max(least, FEW_BLOCKS), random, choose)
+    def _nearest_route(self, group: IntArray) -> tuple[int, ...]:
+        """Return the route of a sum by shortest paths, up to the node amid the group and down."""
+        arcs = WeightedArcs(self.topology)
+        up, arc_of = arcs.backwards()
+        length = np.rint(1024 * arcs.relative_forwarding_time).astype(np.int64)
+        (down_away, down), (up_away, rising) = (
+            arcs.shortest_paths(length), up.shortest_paths(length[arc_of])
+        )  # fmt: skip
+        far = down_away[:, group].max(axis=1) + up_away[:, group].max(axis=1)
+        root = int(far.argmin())
+        goals = group[group != root]
+        back = arc_of[up.path_tree(rising[root], goals)]
+        return (*(~back).tolist(), *arcs.path_tree(down[root], goals).tolist())
 
 
-def _set_urgency(hops: _Hops) -> None:
-    """Set the urgency of each hop to the longest chain of hops that begins with it."""
-    waits = hops.predecessor_counts
-    order = [hop for hop, count in enumerate(waits) if not count]
-    for hop in order:
-        for following in hops.after[hop]:
-            waits[following] -= 1
-            if not waits[following]:
-                order.append(following)
-    for hop in reversed(order):
-        hops.urgency[hop] = 1 + max((hops.urgency[k] for k in hops.after[hop]), default=0)
+class _Hops(NamedTuple):
+    """Hops of blocks along their routes, with the order in which they have to come.
 
-
-def _reverse_steps(network: Topology, steps: Sequence[Transfers]) -> tuple[Transfers, ...]:
-    """Return steps of single hops in reverse order, with each hop in the opposite direction.
-
-    `network` is the network for which `steps` were planned, the one with all arcs reversed.
+    Parameters
+    ----------
+    arc : list of int
+        The arc of each hop.
+    block : list of int
+        The block that each hop carries, or the sum.
+    earlier, later : list of int
+        Pairs of hops: hop ``later[k]`` waits until hop ``earlier[k]`` has ended.
+    lengths : list of int
+        The number of hops of each block, in the order in which blocks were added.
     """
+
+    arc: list[int]
+    block: list[int]
+    earlier: list[int]
+    later: list[int]
+    lengths: list[int]
+
+    def add_tree(self, arcs: WeightedArcs, tree: Sequence[int], block: int) -> None:
+        """Add the hops of a block down a tree, whose arcs come after the arcs above them."""
+        above: dict[int, int] = {}
+        for arc in tree:
+            tail, head = int(arcs.tail[arc]), int(arcs.head[arc])
+            if tail in above:
+                self.earlier.append(above[tail])
+                self.later.append(len(self.arc))
+            above[head] = len(self.arc)
+            self.arc.append(arc)
+            self.block.append(block)
+        self.lengths.append(len(tree))
+
+    def add_sum(self, arcs: WeightedArcs, route: Sequence[int], block: int) -> None:
+        """Add the hops of a sum: up a tree, whose arcs are numbers ~k, and down another one."""
+        rising: dict[int, list[int]] = {}
+        up = [~code for code in route if code < 0]
+        for arc in reversed(up):
+            tail, head = int(arcs.tail[arc]), int(arcs.head[arc])
+            for hop in rising.get(tail, []):
+                self.earlier.append(hop)
+                self.later.append(len(self.arc))
+            rising.setdefault(head, []).append(len(self.arc))
+            self.arc.append(arc)
+            self.block.append(block)
+        root = int(arcs.head[up[0]])
+        above: dict[int, list[int]] = {root: rising[root]}
+        for arc in (code for code in route if code >= 0):
+            tail, head = int(arcs.tail[arc]), int(arcs.head[arc])
+            for hop in above[tail]:
+                self.earlier.append(hop)
+                self.later.append(len(self.arc))
+            above[head] = [len(self.arc)]
+            self.arc.append(arc)
+            self.block.append(block)
+        self.lengths.append(len(route))
+
+    def choose_steps(
+        self, arcs: WeightedArcs, turn: np.ndarray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the step, the arc and the block of each hop; `turn` has the turn of each block."""
+        arc = np.array(self.arc, int)
+        pairs = np.array(self.earlier, int), np.array(self.later, int)
+        step = choose_steps(arcs, arc, *pairs, np.repeat(turn, self.lengths))
+        return step, arc, np.array(self.block, int)
+
+
+def _find_turns(routes: Sequence[Sequence[int]]) -> np.ndarray:
+    """Return the turn of each block: (k + 1/2) / n for block k of the n blocks with its route.
+
+    If blocks move in the order of turns, all arcs are about equally busy all the time.
+    """
+    keys = [tuple(route) for route in routes]
+    counts, seen, turn = Counter(keys), Counter[tuple[int, ...]](), []
+    for key in keys:
+        turn.append((seen[key] + 0.5) / counts[key])
+        seen[key] += 1
+    return np.array(turn)
+
+
+def _sum_transfers(
+    blocks: Blocks, step: IntArray, source: IntArray, port: IntArray, number: IntArray
+) -> tuple[Transfers, ...]:
+    """Return the transfers of each step for hops of sums: step, sender, port and sum of each."""
+    group = np.arange(blocks.n_blocks) % blocks.blocks_per_origin
+    order = np.argsort(step, kind="stable")
+    bounds = np.searchsorted(step[order], np.arange(1, step.max(initial=-1) + 1))
     return tuple(
-        Transfers.hop(each.walk(network)[:, -1], network.opposite[each.hops[:, 0]], each.payload)
-        for each in reversed(steps)
+        Transfers.hop(source[hops], port[hops], Grouped(group, number[hops]))
+        for hops in (np.split(order, bounds) if len(order) else ())
     )
 
 
@@ -428,8 +458,9 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
 
     Fewer chunks are better for shorter messages.
     """
-    counts = _chunk_counts(topology, collective)
-    return [{"chunks": chunks} for chunks in sorted({1, *counts})]
+    if unsupported_reason(topology, collective, Options()) is not None:
+        return ()
+    return [{"chunks": chunks} for chunks in _chunk_loads(topology, collective)]
 
 
 ANY_TRAFFIC = Algorithm(

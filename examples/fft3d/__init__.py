@@ -1,0 +1,1 @@
+"""Example: a three-dimensional FFT on a torus of processing elements."""

@@ -1,0 +1,216 @@
+"""Fractional routes, trees, and the bounds that follow from them."""
+
+import itertools
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from helpers import few
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torusfabric as tf
+from torusfabric.algorithms.traffic.routes import round_routes, spread_routes
+from torusfabric.analysis.congestion import WeightedArcs, congestion_time
+from torusfabric.analysis.fractional import (
+    Demand,
+    find_fractional_routes,
+    least_tree_length,
+    shortest_tree,
+)
+from torusfabric.analysis.irregular import irregular_limit_text, traffic_routes
+from torusfabric.analysis.volume import least_time
+from torusfabric.schedule import Rounds
+
+#: Messages of reshards on a chip of Tenstorrent, see the file README.md beside them.
+TRACES = Path(__file__).parents[1] / "support" / "traces"
+
+
+def reached_nodes(arcs, source, route):
+    """Return the nodes that a tree reaches, in order; each arc begins at a node reached before."""
+    reached = [source]
+    for arc in route:
+        assert arcs.tail[arc] in reached
+        assert arcs.head[arc] not in reached
+        reached.append(int(arcs.head[arc]))
+    return reached
+
+
+def least_length(arcs, length, source, receivers):
+    """Return the length of the shortest tree, found by trying all sets of arcs."""
+    best = sum(length)
+    for size in range(1, len(length)):
+        for chosen in itertools.combinations(range(len(length)), size):
+            total, reached = sum(length[arc] for arc in chosen), {source}
+            for _ in chosen:
+                reached |= {int(arcs.head[a]) for a in chosen if int(arcs.tail[a]) in reached}
+            if total < best and reached.issuperset(receivers):
+                best = total
+    return best
+
+
+@pytest.mark.parametrize("seed", few(2, range(8)))
+def test_trees_are_the_shortest(seed):
+    """Trees to few receivers are the shortest ones; the lower bound is not longer."""
+    random = np.random.default_rng(seed)
+    arcs = WeightedArcs(tf.parse_topology("mesh:2x3"))
+    length = random.integers(1, 9, len(arcs.tail))
+    distance, by = arcs.shortest_paths(length)
+    source, *receivers = random.permutation(6)[:4].tolist()
+    found, route = shortest_tree(arcs, distance, by, source, receivers)
+    assert found == length[route].sum() == least_length(arcs, length.tolist(), source, receivers)
+    assert set(reached_nodes(arcs, source, route)).issuperset(receivers)
+    assert least_tree_length(arcs, length, source, receivers) <= found
+    short = arcs.short_tree(distance, by, source, np.array(receivers), 0.0)
+    assert set(reached_nodes(arcs, source, short)).issuperset(receivers)
+    assert length[short].sum() >= found
+
+
+@pytest.mark.parametrize("name", ["3x3", "mesh:3x4", "cube:3", "4x4!0:+0"])
+def test_bounds_are_those_of_the_whole_linear_program(name):
+    """Columns and bound agree with the linear program of all paths."""
+    topology, random = tf.parse_topology(name), np.random.default_rng(1)
+    lengths = random.integers(0, 5, (topology.nodes, topology.nodes))
+    np.fill_diagonal(lengths, 0)
+    arcs = WeightedArcs(topology)
+    demands = [Demand(a, (b,), int(lengths[a, b])) for a, b in np.argwhere(lengths).tolist()]
+    found, exact = find_fractional_routes(arcs, demands), float(congestion_time(topology, lengths))
+    assert exact * 0.99 <= float(found.bound) <= exact * 1.000001
+    assert exact * 0.999999 <= found.load <= exact * 1.01
+    load = np.zeros(len(arcs.tail))
+    for demand, routes in zip(demands, found.routes, strict=True):
+        assert sum(routes.values()) == pytest.approx(1)
+        for route, share in routes.items():
+            assert reached_nodes(arcs, demand.source, route)[-1] == demand.receivers[0]
+            np.add.at(load, list(route), share * demand.amount)
+    assert load.max() == pytest.approx(found.load)
+
+
+def test_rounded_routes_keep_their_shares():
+    """Each route gets the whole blocks of its share; the others go where arcs are least busy."""
+    routes: list[dict[tuple[int, ...], float]] = [{(0, 1): 0.5, (2,): 0.5}, {(2,): 1.0}]
+    found = round_routes(3, np.array([5, 2]), routes, 0)
+    assert [found[0].count(route) for route in routes[0]] == [3, 2]
+    assert found[1] == [(2,), (2,)]
+    found = round_routes(3, np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0)
+    assert found[0].count((0, 1)) == 3
+    parts: list[dict[tuple[int, ...], float]] = [{(0,): 0.29, (1,): 0.71}, {(0,): 1.0}]
+    found = round_routes(2, np.array([100, 50]), parts, 0)
+    assert found[0].count((0,)) == 29  # 0.29 * 100 is less than 29 in floating point
+
+
+def test_too_busy_trees_are_changed():
+    """Trees that all go the same way are changed until the arcs are evenly busy."""
+    arcs = WeightedArcs(tf.Torus(4, 4))
+    distance, by = arcs.shortest_paths(np.ones(64, int))
+    goals = (2, 8, 10)
+    tree = arcs.short_tree(distance, by, 0, np.array(goals), 0.0)
+    routes = [[*tree] for _ in range(8)]
+    found = spread_routes(arcs, np.zeros(8, int), [goals] * 8, 2.0, 0, routes)
+    assert all(set(reached_nodes(arcs, 0, route)).issuperset(goals) for route in found)
+    assert np.bincount(np.concatenate(found)).max() == 2
+
+
+NETWORKS = {
+    "torus": lambda: tf.Torus(4, 4),
+    "mesh": lambda: tf.parse_topology("mesh:3x5"),
+    "faults": lambda: tf.parse_topology("4x4!0:+0,9"),
+    "star": lambda: tf.Graph(nx.star_graph(12)),
+    "wheel": lambda: tf.Graph(nx.wheel_graph(14)),
+    "small world": lambda: tf.Graph(nx.connected_watts_strogatz_graph(20, 4, 0.2, seed=1)),
+    "regular": lambda: tf.Graph(nx.random_regular_graph(3, 16, seed=1)),
+}
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("longest", [1, 6])
+@pytest.mark.parametrize("receivers", [1, 3])
+def test_traffic_comes_near_its_bound(network, longest, receivers):
+    """Random messages take at most 1.05 times the bound plus the diameter, and not less."""
+    topology, random = NETWORKS[network](), np.random.default_rng(7)
+    nodes = [node for node in range(topology.nodes) if topology.linked[node].any()]
+    traffic = []
+    for node in np.repeat(nodes, 3).tolist():
+        goals = random.permutation([other for other in nodes if other != node])[:receivers]
+        traffic.append((node, goals.tolist(), int(random.integers(1, longest + 1))))
+    schedule = tf.plan(topology, "pattern", traffic=traffic)
+    bound = tf.bound(schedule)
+    assert bound <= schedule.round_count <= 1.05 * bound + topology.diameter
+
+
+@pytest.mark.parametrize("kind", ["allgather", "alltoall", "reduce-scatter", "scatter", "gather"])
+def test_groups_come_near_their_bound(kind):
+    """Groups of listed nodes take at most 1.05 times the bound plus the diameter."""
+    groups = [[0, 3, 9, 10, 15, 20], [1, 2, 8, 14, 21, 30]]
+    schedule = tf.plan("6x6", kind, groups=groups)
+    bound = tf.bound(schedule)
+    assert bound <= schedule.round_count <= 1.05 * bound + schedule.topology.diameter
+
+
+def test_sums_may_meet_at_a_relay():
+    """In a star, the hub adds the messages of all leaves; links carry each message once."""
+    star = tf.Graph(nx.star_graph(8))
+    schedule = tf.plan(star, "allreduce", groups=[[1, 2, 3, 5, 8]], chunks=16)
+    assert schedule.round_count == 17
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10**6))
+def test_bounds_are_never_larger_than_plans(seed):
+    """Whatever the lengths and the number of chunks, no plan takes fewer steps than the bound."""
+    random = np.random.default_rng(seed)
+    topology = tf.parse_topology(random.choice(["3x3", "mesh:2x4", "cube:3", "circulant:7:1,2"]))
+    traffic = []
+    for node in range(topology.nodes):
+        others = [other for other in range(topology.nodes) if other != node]
+        goals = random.permutation(others)[: random.integers(1, 5)].tolist()
+        traffic.append((node, goals, int(random.integers(1, 9))))
+    chunks = int(random.integers(1, 9))
+    schedule = tf.plan(topology, "pattern", traffic=traffic, chunks=chunks)
+    assert tf.bound(schedule) <= schedule.round_count
+
+
+def test_bounds_count_whole_blocks():
+    """Two messages of a flit fill two blocks; their bound counts the blocks."""
+    ring = tf.Graph([(0, 1), (1, 2), (2, 0)])
+    schedule = tf.plan(ring, "pattern", traffic=[(0, 1, 1), (0, 1, 5)], chunks=1)
+    assert schedule.round_count == tf.bound(schedule) == 2
+    assert least_time(ring, schedule.collective) * 5 == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "traffic", "text"),
+    [
+        ("mesh:2x3", [(0, 1), (0, 2), (3, 5)], "3 messages over 2 links out of nodes 0 (0,0), 3"),
+        ("8", [(k, 0) for k in range(1, 8)], "7 messages over 2 links into node 0"),
+        ("8", [(1, 0, 4), (2, 0, 9)], "13 flits over 2 links into node 0"),
+        ("8", [(0, k) for k in range(1, 8)], "7 messages over 2 links out of node 0"),
+        ("5x5", [(k, (k + 7) % 25) for k in range(25)], "25 links that are full"),
+    ],
+)
+def test_the_limit_is_named(name, traffic, text):
+    """The cut, or the links, that make the bound are named in the report."""
+    topology = tf.parse_topology(name)
+    collective = tf.Collective("pattern", traffic=tf.Traffic(traffic))
+    assert text in irregular_limit_text(topology, collective)
+
+
+def test_plans_are_repeatable():
+    """The same seed gives the same plan, another one may give another."""
+    traffic = [(k, (k * 5 + 2) % 16, 1) for k in range(16) if k != (k * 5 + 2) % 16]
+    plans = []
+    for seed in (1, 1, 2):
+        traffic_routes.cache_clear()
+        schedule = tf.plan("4x4", "pattern", traffic=traffic, chunks=6, seed=seed)
+        assert isinstance(schedule, Rounds)
+        plans.append([step.listed.ids.tolist() for step in schedule.transfers])
+    assert plans[0] == plans[1]
+
+
+@pytest.mark.parametrize("path", sorted(TRACES.glob("*.csv")), ids=lambda path: path.stem)
+def test_traces_of_a_chip_come_near_their_bound(path):
+    """Reshards on a Wormhole chip take at most 1.05 times the bound plus the diameter."""
+    schedule = tf.plan("10x12", "pattern", traffic=path, check=False)
+    bound = tf.bound(schedule)
+    assert bound <= schedule.round_count <= 1.05 * bound + schedule.topology.diameter

@@ -1,0 +1,431 @@
+"""Fractional routes of messages, and the bound that they prove: one linear program for both.
+
+A *demand* is an amount of data that goes from a source to one or several receivers. Its data may be
+split over several *routes*: paths, or trees if there are several receivers. The linear program
+shares the data of each demand among its routes so that the busiest arc carries as little as
+possible. Planners round these shares to whole blocks.
+
+Routes are found by column generation. The linear program begins with a few routes of each demand.
+Its dual values are lengths of the arcs; the shortest routes for these lengths are added, and the
+linear program is solved again. For any lengths, the amounts times the lengths of the shortest
+routes, divided by the sum of all lengths, are a bound on the load of the busiest arc. The search
+ends when the largest bound comes near the load of the linear program.
+
+A shortest tree to few receivers is found by dynamic programming (S. E. Dreyfus, R. A. Wagner, "The
+Steiner problem in graphs", 1971). For more receivers, its place is taken by a short tree (H.
+Takahashi, A. Matsuyama, "An
+approximate solution for the Steiner problem in graphs", 1980), and in the bound by a number that no
+tree can be shorter than (R. T. Wong, "A dual ascent approach for Steiner tree problems on a
+directed graph", 1984).
+
+Source: L. R. Ford, D. R. Fulkerson, "A suggested computation for maximal multi-commodity network
+flows", Management Science 5, 1958, for the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..topology import IntArray
+from .congestion import PACE, WeightedArcs
+
+__all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
+           "least_tree_length", "length_bound"]  # fmt: skip
+
+#: The rounds of multiplicative weights before the first linear program, if all routes are paths and
+#: if some are trees; and the most linear programs.
+PATH_ROUNDS, TREE_ROUNDS, MOST_PROGRAMS = 32, 8, 40
+
+#: The routes with which the first linear program is solved at the latest, the most pivots of the
+#: simplex method, and the load, relative to the bound, with which the search ends.
+FIRST_COLUMNS, MOST_PIVOTS, NEAR = 2_500, 80_000, 1.003
+
+#: The weight of the mean load in the objective, beside the load of the busiest arc. Why: of equally
+#: good routes, those with the fewest hops are better.
+MEAN_PART = 0.003
+
+#: The most roots that are tried for a route of a sum.
+MOST_ROOTS = 8
+
+#: The most receivers to which shortest trees are found.
+MOST_EXACT = 6
+
+#: The parts of the best lengths so far in the next lengths: the first with which there are new
+#: routes. The part of the last dual values in their mean. Why: each linear program has many dual
+#: values, and the first ones found are often those of few arcs.
+KEPT_PARTS, FRESH_PART = (0.7, 0.3, 0.0), 0.4
+
+#: The additional length of an arc in a tree for each hop before it, relative to the mean length.
+#: Why: of two equally long trees, the shallow one is better.
+DEPTH_PART = 0.3
+
+
+class Demand(NamedTuple):
+    """An amount of data that goes from a source to all of some receivers.
+
+    Parameters
+    ----------
+    source : int or None
+        The node that sends the data. None for the sum of an all-reduce, to which all receivers
+        contribute.
+    receivers : tuple of int
+        The nodes that receive the data; the source is none of them.
+    amount : int
+        Number of flits.
+    """
+
+    source: int | None
+    receivers: tuple[int, ...]
+    amount: int
+
+
+class FractionalRoutes(NamedTuple):
+    """The shares of the routes of some demands, with the bound that was found on the way.
+
+    Parameters
+    ----------
+    routes : list of (dict of tuple to float)
+        For each demand, its routes with the part of the demand that each carries. A route is a
+        tuple of arc numbers; an arc comes after the arcs on the way to its tail. An arc k by which
+        a part of a sum rises to its root is written as ~k; it comes after the arcs between its head
+        and the root.
+    load : float
+        The amount on the busiest arc.
+    bound : Fraction
+        A lower bound on the load of the busiest arc, for any routes.
+    lengths : ndarray of int, shape (arcs,)
+        The lengths of arcs from which the bound follows.
+    """
+
+    routes: list[dict[tuple[int, ...], float]]
+    load: float
+    bound: Fraction
+    lengths: IntArray
+
+
+def find_fractional_routes(
+    arcs: WeightedArcs, demands: Sequence[Demand], known: Fraction = Fraction(0)
+) -> FractionalRoutes:
+    """Share the data of demands among routes so that the busiest arc carries nearly the least.
+
+    Parameters
+    ----------
+    arcs : WeightedArcs
+        The arcs of the network.
+    demands : sequence of Demand
+        The demands, at least one.
+    known : Fraction
+        A lower bound that is known. The search ends early if the load comes near it.
+
+    Examples
+    --------
+    Node 0 of a ring of three sends ten flits to node 1. A half goes directly, a half by node 2:
+
+    >>> import torusfabric as tf
+    >>> arcs = WeightedArcs(tf.Torus(3))
+    >>> found = find_fractional_routes(arcs, [Demand(0, (1,), 10)])
+    >>> found.load, round(float(found.bound), 2), found.routes
+    (5.0, 4.99, [{(0,): 0.5, (1, 5): 0.5}])
+    """
+    search = _ColumnSearch(arcs, demands)
+    weight = np.ones(len(arcs.tail))
+    for _ in range(PATH_ROUNDS if search.all_paths else TREE_ROUNDS):
+        load = search.add_routes(weight)
+        weight = weight * np.exp(PACE * load / max(load.max(), 1))
+        if len(search.columns) > FIRST_COLUMNS:
+            break
+    mean = np.zeros(len(weight))
+    for number in range(MOST_PROGRAMS):
+        share, most, lengths = search.solve_program()
+        columns = [*search.columns]
+        mean = lengths if not number else FRESH_PART * lengths + (1 - FRESH_PART) * mean
+        enough = most <= NEAR * max(search.estimate, known) or search.pivots > MOST_PIVOTS
+        if enough or number == MOST_PROGRAMS - 1:
+            break
+        search.drop_columns(share)
+        before = len(search.columns)
+        for part in KEPT_PARTS:
+            kept = search.lengths / search.lengths.sum()
+            search.add_routes(part * kept + (1 - part) * (mean if part else lengths))
+            if len(search.columns) > before:
+                break
+        else:
+            break
+    routes: list[dict[tuple[int, ...], float]] = [{} for _ in demands]
+    for (demand, route), amount in zip(columns, share.tolist(), strict=True):
+        if amount > 0:
+            routes[demand][route] = amount / demands[demand].amount
+    return FractionalRoutes(routes, most, *search.find_bound(lengths))
+
+
+class _ColumnSearch:
+    """Column generation: the routes that are known, and the best bound so far.
+
+    Attributes
+    ----------
+    columns : dict of (int, tuple of int) to None
+        The demand and the arcs of each route.
+    estimate : Fraction
+        The largest bound so far if trees are counted as the shortest ones that were found.
+    lengths : ndarray of int, shape (arcs,)
+        The lengths of arcs from which `estimate` follows.
+    """
+
+    def __init__(self, arcs: WeightedArcs, demands: Sequence[Demand]) -> None:
+        self.arcs, self.demands = arcs, demands
+        self.columns: dict[tuple[int, tuple[int, ...]], None] = {}
+        self.estimate, self.pivots = Fraction(0), 0
+        self.lengths: IntArray = np.ones(len(arcs.tail), np.int64)
+        self.amount = np.array([demand.amount for demand in demands])
+        one = np.array([len(demand.receivers) == 1 for demand in demands])
+        self._up, self._up_arc = None, np.empty(0, int)
+        if any(demand.source is None for demand in demands):
+            self._up, self._up_arc = arcs.backwards()
+        self._single, self._several = np.flatnonzero(one), np.flatnonzero(~one).tolist()
+        self._ends = (
+            np.array([demands[k].source for k in self._single.tolist()], int),
+            np.array([demands[k].receivers[0] for k in self._single.tolist()], int),
+        )
+
+    @property
+    def all_paths(self) -> bool:
+        """True if each demand has one receiver."""
+        return not self._several
+
+    def add_routes(self, weight: np.ndarray) -> IntArray:
+        """Add the shortest route of each demand, for arcs of lengths proportional to `weight`.
+
+        The estimate is raised if these lengths give a larger one. The result is the load of each
+        arc if all data take these routes.
+        """
+        arcs, length = self.arcs, self.arcs.integer_lengths(weight)
+        distance, by = arcs.shortest_paths(length)
+        load = np.zeros(len(length), np.int64)
+        found = zip(self._single.tolist(), arcs.find_paths(by, *self._ends), strict=True)
+        routes = [(demand, path.tolist()) for demand, path in found]
+        total = int(np.rint(distance[self._ends] @ self.amount[self._single]))
+        tilt = DEPTH_PART * float(length.mean())
+        back = self._up.shortest_paths(length[self._up_arc]) if self._up is not None else None
+        for demand in self._several:
+            source, receivers, amount = self.demands[demand]
+            goals = np.array(receivers)
+            if source is None:
+                route = self._short_sum_route((distance, by), back, goals, tilt, length)
+            elif len(receivers) <= MOST_EXACT:
+                _, route = shortest_tree(arcs, distance, by, source, receivers)
+            else:
+                route = arcs.short_tree(distance, by, source, goals, tilt)
+            routes.append((demand, route))
+            total += amount * int(length[_arc_numbers(route)].sum())
+        for demand, route in routes:
+            np.add.at(load, _arc_numbers(route), self.amount[demand])
+            self.columns[demand, tuple(route)] = None
+        bound = Fraction(total, int(length.sum()))
+        if bound > self.estimate:
+            self.estimate, self.lengths = bound, length
+        return load
+
+    def _short_sum_route(
+        self, down: Any, back: Any, members: IntArray, tilt: float, length: IntArray
+    ) -> list[int]:
+        """Return a short route of a sum: up a tree to a root, and down another tree.
+
+        `down` and `back` are the results of `shortest_paths` for the network and for the network
+        with all arcs reversed. The roots that are nearest to the members are tried.
+        """
+        near = np.argsort((back[0] + down[0])[:, members].sum(axis=1), kind="stable")
+        best: tuple[int, list[int]] | None = None
+        assert self._up is not None
+        for root in near[:MOST_ROOTS].tolist():
+            others = members[members != root]
+            rising = self._up.short_tree(back[0], back[1], root, others, tilt)
+            route = [*(~self._up_arc[rising]).tolist()]
+            route += self.arcs.short_tree(down[0], down[1], root, others, tilt)
+            size = int(length[_arc_numbers(route)].sum())
+            if best is None or size < best[0]:
+                best = size, route
+        assert best is not None
+        return best[1]
+
+    def drop_columns(self, share: np.ndarray) -> None:
+        """Drop routes that carry nothing, given the amount on each; the newest ones stay."""
+        new = len(self.columns) - (len(self.demands) + len(self.arcs.tail))
+        self.columns = {
+            column: None
+            for number, (column, amount) in enumerate(zip(self.columns, share, strict=True))
+            if amount > 0 or number >= new
+        }
+
+    def find_bound(self, weight: np.ndarray) -> tuple[Fraction, IntArray]:
+        """Return the largest bound that is known, and the lengths of arcs from which it follows.
+
+        If there are trees, the bound of the best lengths so far is computed anew, and so is that of
+        lengths proportional to `weight`.
+        """
+        if not self._several:
+            return self.estimate, self.lengths
+        both = (self.lengths, self.arcs.integer_lengths(weight))
+        found = [(length_bound(self.arcs, self.demands, length), length) for length in both]
+        return max(found, key=lambda one: one[0])
+
+    def solve_program(self) -> tuple[np.ndarray, float, np.ndarray]:
+        """Return the amount on each route, the load of the busiest arc, and the dual lengths."""
+        from scipy.optimize import linprog
+        from scipy.sparse import coo_array
+
+        count, arcs = len(self.columns), len(self.arcs.tail)
+        demand = np.array([number for number, _ in self.columns])
+        hops = np.array([len(route) for _, route in self.columns])
+        used = np.concatenate([_arc_numbers(route) for _, route in self.columns])
+        rows = np.append(used, np.arange(arcs))
+        columns = np.append(np.repeat(np.arange(count), hops), np.full(arcs, count))
+        values = np.repeat([1.0, -1.0], [len(used), arcs])
+        loads = coo_array((values, (rows, columns)), shape=(arcs, count + 1))
+        shape = len(self.demands), count + 1
+        sums = coo_array((np.ones(count), (demand, np.arange(count))), shape=shape)
+        found = linprog(
+            np.append(MEAN_PART / arcs * hops, 1.0),
+            A_ub=loads.tocsr(), b_ub=np.zeros(arcs), A_eq=sums.tocsr(), b_eq=self.amount,
+            method="highs-ds",
+        )  # fmt: skip
+        self.pivots += found.nit
+        lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / arcs
+        return np.maximum(found.x[:-1], 0), float(found.x[-1]), lengths / lengths.sum()
+
+
+def _arc_numbers(route: Sequence[int]) -> IntArray:
+    """Return the arcs of a route; the number ~k stands for arc k."""
+    arcs = np.array(route, int)
+    numbers: IntArray = np.where(arcs < 0, ~arcs, arcs)
+    return numbers
+
+
+def length_bound(arcs: WeightedArcs, demands: Sequence[Demand], length: IntArray) -> Fraction:
+    """Return the bound on the load of the busiest arc that follows from lengths of arcs.
+
+    It is the sum of the amounts times the least lengths of routes, divided by the sum of all
+    lengths.
+    """
+    distance, by = arcs.shortest_paths(length)
+    total = 0
+    for source, receivers, amount in demands:
+        if source is None:
+            continue  # no bound is known
+        if len(receivers) == 1:
+            total += int(amount) * int(distance[source, receivers[0]])
+        elif len(receivers) <= MOST_EXACT:
+            total += int(amount) * shortest_tree(arcs, distance, by, source, receivers)[0]
+        else:
+            total += int(amount) * least_tree_length(arcs, length, source, receivers)
+    return Fraction(total, int(length.sum()))
+
+
+def shortest_tree(
+    arcs: WeightedArcs, distance: np.ndarray, by: IntArray, source: int, receivers: Sequence[int]
+) -> tuple[int, list[int]]:
+    """Return the length of the shortest tree from a source to some receivers, and its arcs.
+
+    For each set of receivers and each node, the length of the shortest tree from the node to the
+    set is computed, from smaller sets to larger ones: either the tree begins with a path, or it
+    splits at the node into two trees for two parts of the set. An arc of the result comes after the
+    arcs on the way to its tail.
+
+    Parameters
+    ----------
+    distance, by : ndarray, shape (nodes, nodes)
+        The results of `WeightedArcs.shortest_paths`.
+
+    Examples
+    --------
+    In a star, a tree from one leaf to two others has three arcs:
+
+    >>> from torusfabric.topology import Graph
+    >>> star = WeightedArcs(Graph([(0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (3, 0)]))
+    >>> distance, by = star.shortest_paths(np.ones(6, int))
+    >>> shortest_tree(star, distance, by, 1, (2, 3))
+    (3, [3, 0, 2])
+    """
+    every, nodes = (1 << len(receivers)) - 1, np.arange(arcs.nodes)
+    best: dict[int, np.ndarray] = {}
+    turn: dict[int, IntArray] = {}
+    split: dict[int, IntArray] = {}
+    for chosen in range(1, every + 1):
+        if chosen & (chosen - 1) == 0:
+            best[chosen] = distance[:, receivers[chosen.bit_length() - 1]]
+            continue
+        lowest, parts = chosen & -chosen, list[int]()
+        part = (chosen - 1) & chosen
+        while part:
+            if part & lowest:
+                parts.append(part)
+            part = (part - 1) & chosen
+        sums = np.array([best[part] + best[chosen ^ part] for part in parts])
+        least = sums.argmin(axis=0)
+        split[chosen] = np.array(parts)[least]
+        through = distance + sums[least, nodes]
+        turn[chosen] = through.argmin(axis=1)
+        best[chosen] = through[nodes, turn[chosen]]
+    tree, waiting = list[int](), [(source, every)]
+    while waiting:
+        node, chosen = waiting.pop()
+        alone = chosen & (chosen - 1) == 0
+        end = receivers[chosen.bit_length() - 1] if alone else int(turn[chosen][node])
+        path, here = list[int](), end
+        while here != node:
+            path.append(arc := int(by[node, here]))
+            here = int(arcs.tail[arc])
+        tree += reversed(path)
+        if not alone:
+            part = int(split[chosen][end])
+            waiting += [(end, part), (end, chosen ^ part)]
+    return int(best[every][source]), tree
+
+
+def least_tree_length(
+    arcs: WeightedArcs, length: IntArray, source: int, receivers: Sequence[int]
+) -> int:
+    """Return a number that no tree from a source to some receivers is shorter than.
+
+    Nodes are joined to each receiver, as far as they lead to it by arcs of which no length is left.
+    The arcs into such a set that does not contain the source lose length, until one has none left.
+    Every tree has an arc into the set, so this length counts. It is repeated until the source leads
+    to all receivers.
+
+    Parameters
+    ----------
+    length : ndarray of int, shape (arcs,)
+        Length of each arc.
+
+    Examples
+    --------
+    In a star, a tree from one leaf to two others has three arcs:
+
+    >>> from torusfabric.topology import Graph
+    >>> star = WeightedArcs(Graph([(0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (3, 0)]))
+    >>> least_tree_length(star, np.ones(6, int), 1, (2, 3))
+    3
+    """
+    left, tail, head = length.copy(), arcs.tail, arcs.head
+    total, waiting = 0, [*receivers]
+    reached = {node: np.arange(arcs.nodes) == node for node in receivers}
+    while waiting:
+        # The smallest set comes first: sets then stay apart, and each arc loses length for few.
+        node = min(waiting, key=lambda one: int(reached[one].sum()))
+        inside = reached[node]
+        into = np.flatnonzero(inside[head] & ~inside[tail])
+        least = int(left[into].min())
+        left[into] -= least
+        total += least
+        new = tail[into[left[into] == 0]].tolist()
+        while new:
+            begin = new.pop()
+            if not inside[begin]:
+                inside[begin] = True
+                new += tail[(head == begin) & (left == 0)].tolist()
+        if inside[source]:
+            waiting.remove(node)
+    return total
