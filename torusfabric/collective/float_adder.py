@@ -99,7 +99,7 @@ def add_float_adder(
     second = Mux(special, 0, second)
     first, second, exponent, sign, subtracts, special = finish_step(
         first=first | quiet,
-        second=shift_right_sticky(Cat(Const(0, EXTRA_BITS), second), distance),
+        second=_shift_right_sticky(m, Cat(Const(0, EXTRA_BITS), second), distance),
         exponent=exponent,
         # Opposite numbers make plus zero.
         sign=sign & ~cancels,
@@ -118,7 +118,7 @@ def add_float_adder(
     )
     # Step 3
     zeros, total, exponent, sign, special = finish_step(
-        zeros=count_leading_zeros(total[: top + 1] | mark),
+        zeros=_count_leading_zeros(m, total[: top + 1] | mark),
         total=total,
         exponent=exponent,
         sign=sign,
@@ -143,33 +143,40 @@ def add_float_adder(
     return result
 
 
-def shift_right_sticky(word: Value, distance: Value) -> Value:
+def _shift_right_sticky(m: Module, word: Value, distance: Value) -> Value:
     """Return a word shifted right by `distance`, with bits that fall out collected in its bit 0."""
     stages = (len(word) - 1).bit_length()
     for k in reversed(range(min(stages, len(distance)))):
         by = 1 << k
         lost = word[: by + 1].any()
-        word = Mux(distance[k], Cat(lost, word[by + 1 :], Const(0, by)), word)
+        word = _name_value(m, Mux(distance[k], Cat(lost, word[by + 1 :], Const(0, by)), word))
     if len(distance) <= stages:
         return word
     return Mux(distance[stages:].any(), Cat(word.any(), Const(0, len(word) - 1)), word)
 
 
-def count_leading_zeros(word: Value) -> Value:
+def _count_leading_zeros(m: Module, word: Value) -> Value:
     """Return the number of zeros above the highest 1 of a word that is not 0.
 
     Both halves of the word are counted at once, so that the depth is logarithmic.
     """
     size = 1 << (len(word) - 1).bit_length()
-    return _count_zeros(Cat(Const(0, size - len(word)), word))[:-1]
+    return _count_zeros(m, Cat(Const(0, size - len(word)), word))[:-1]
 
 
-def _count_zeros(word: Value) -> Value:
+def _count_zeros(m: Module, word: Value) -> Value:
     """Return the number of zeros above the highest 1 of a word of 2, 4, 8, .. bits."""
     if len(word) == 1:
         return ~word
     half = len(word) // 2
-    low, high = _count_zeros(word[:half]), _count_zeros(word[half:])
+    low, high = (_count_zeros(m, each) for each in (word[:half], word[half:]))
     # The highest bit of a count says that its half is empty. The lower bits are then 0.
     count = Mux(high[-1], low[:-1], high[:-1])
-    return Cat(count, high[-1] & ~low[-1], high[-1] & low[-1])
+    return _name_value(m, Cat(count, high[-1] & ~low[-1], high[-1] & low[-1]))
+
+
+def _name_value(m: Module, value: Value) -> Value:
+    """Return a signal with a value. Why: an expression used twice is copied with all its parts."""
+    signal = Signal(len(value))
+    m.d.comb += signal.eq(value)
+    return signal

@@ -158,7 +158,7 @@ def length_of_collective(
     if any_length or flits not in (None, longest):
         raise InputError(
             f"{collective.kind} with messages of unequal lengths has the length of its longest "
-            f"message, {longest} flits; leave --flits, --max-flits and other collectives out"
+            f"message, {longest} flits; leave --flits and --max-flits out"
         )
     return longest
 

@@ -284,8 +284,10 @@ def compare_fabrics(
     """
     candidates = [suitable_algorithms(one)[0] or [one.resolve_algorithm()] for one in selections]
     # One plan for each algorithm; one fabric for each algorithm but the first, and one more.
+    most, unequal = hardware.longest_flits, any(one.collective.longest_flits for one in selections)
     for selection in selections:
-        length_of_collective(selection.collective, hardware.longest_flits, any_length=True)
+        listed = length_of_collective(selection.collective, most, any_length=not unequal)
+        most = listed if unequal else most
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
     for selection, algorithms in zip(selections, candidates, strict=True):
@@ -293,11 +295,12 @@ def compare_fabrics(
         for algorithm in algorithms:
             progress(done, total, f"planning {selection.collective} by {algorithm.name}")
             asked = replace(selection, algorithm=algorithm)
-            plans[-1].append(plan_selection(asked, flits=hardware.longest_flits))
+            plans[-1].append(plan_selection(asked, flits=most))
             check(plans[-1][-1])
             done += 1
-    flits = hardware.longest_flits or max(schedule.chunks for group in plans for schedule in group)
-    hardware, fabrics = replace(hardware, max_flits=flits), []
+    flits = most or max(schedule.chunks for group in plans for schedule in group)
+    length = {"flits": flits, "max_flits": None} if unequal else {"max_flits": flits}
+    hardware, fabrics = replace(hardware, **length), []
     for schedules in _schedule_choices(plans):
         names = [schedule.algorithm for schedule in schedules]
         progress(done, total, " and ".join(names))
