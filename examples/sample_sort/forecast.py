@@ -112,6 +112,7 @@ class _Clock:
         loaded, ran, unloaded = [self.now], [0] * self._buffers, [0] * self._buffers
         for length in lengths:
             words, buffer = self.nodes * length, -self._buffers
+            # Loading may begin when the run of the message that had the buffer is about to end.
             loaded.append(max(loaded[-1], ran[buffer] - 3) + words)
             has_room = unloaded[buffer] + self._buffer_delay
             start = max(loaded[-1] + self._run_delay, ran[-1], has_room)
