@@ -92,8 +92,9 @@ def test_pictures(capsys, tmp_path, command, words):
         ("plan 2x2 gather@{0,1,2} --root 3", "position in a group from 0 to 2, not 3"),
         ("compare 2x2 alltoall --counts counts.csv --flits 3", "longest message, 8 flits"),
         ("compare 2x2 alltoall --counts counts.csv --flits 1:8", "longest message, 8 flits"),
-        ("compare 2x2 pattern,allgather --traffic unequal.csv", "and other collectives out"),
-        ("simulate 2x2 pattern,allgather --traffic unequal.csv", "and other collectives out"),
+        ("simulate 2x2 pattern,allgather --traffic unequal.csv --flits 3", "leave flits and max"),
+        ("verilog 2x2 pattern --traffic unequal.csv --tables ram --max-flits 8 -o o", "lengthen"),
+        ("simulate 2x2 alltoall,pattern,pattern --traffic a,b,c", "file for all patterns or one"),
         ("simulate 2x2 gather@{0,1,2} --root any --max-flits 3", "Root any needs"),
     ],
 )

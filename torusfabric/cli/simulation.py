@@ -195,9 +195,11 @@ def _order_facts(program: Program) -> dict[str, Any]:
     that is not associative, at the longest messages.
     """
     modes = [
-        {"mode": number} | program.operand_orders(mode=number).to_json()
+        {"mode": number} | orders.to_json()
         for number, mode in enumerate(program.modes)
         if not all(operator.associative for operator in mode.operators)
+        # The model has no sums of a program in the form for loaded tables.
+        if (orders := program.operand_orders(mode=number)).trees
     ]
     return {"operand_orders": modes} if modes else {}
 

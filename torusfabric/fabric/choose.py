@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from ..analysis import volume
 from ..collective import (
+    KINDS_WITH_LENGTHS,
     SATURATING,
     SIGNED,
     Collective,
@@ -141,7 +142,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
         The user's choices, with one or several collectives or files.
     purpose : PlanPurpose
         The use of the schedules, by which open choices are decided. With several modes,
-        ``purpose.any_length`` counts as True: each run chooses its message length.
+        ``purpose.any_length`` counts as True: each run chooses its message length, unless messages
+        of a mode have unequal lengths.
 
     Returns
     -------
@@ -156,7 +158,9 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     """
     each = split_modes(spec)
     if len(each) > 1:
-        purpose = purpose._replace(any_length=True)
+        # With messages of unequal lengths in a mode, all runs have the length of the longest one.
+        longest = max(map(longest_of_unequal, each))
+        purpose = purpose._replace(any_length=not longest, flits=longest or purpose.flits)
     chosen = tuple(_choose_schedule(one, purpose) for one in each)
     shared_network(one.schedule.topology for one in chosen)
     return chosen
@@ -241,28 +245,65 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
     return each
 
 
+def longest_of_unequal(spec: FabricSpec) -> int:
+    """Return the flits of the longest message of a mode if they are unequal, else 0."""
+    if spec.plan is not None:
+        return load(spec.plan).collective.longest_flits or 0
+    if spec.counts is None and not _is_pattern(spec.collective):
+        return 0
+    collective = parse_collective(
+        split_name(spec.collective or "").collective,
+        traffic=spec.traffic if _is_pattern(spec.collective) else None,
+        counts=spec.counts,
+        topology=_named_network(spec),
+        root=0 if spec.root == "any" else spec.root,
+    )
+    return collective.longest_flits or 0
+
+
 def _give_traffic(modes: list[FabricSpec]) -> list[FabricSpec]:
     """Return the modes of a fabric, each pattern with its own file of messages.
 
-    ``--traffic`` names one file for all patterns, or one for each, joined by commas.
+    ``--traffic`` names one file for all patterns, or one for each, joined by commas. ``--counts``
+    does the same for collectives whose messages may be unequal.
     """
-    patterns = [
-        number
-        for number, spec in enumerate(modes)
-        if spec.plan is None and _is_pattern(spec.collective)
-    ]
-    files = split_file_names(modes[0].traffic) if modes[0].traffic else []
-    if files and not patterns and (modes[0].plan or modes[0].collective):
+    names = [spec.collective or "" if spec.plan is None else "" for spec in modes]
+    patterns = [number for number, name in enumerate(names) if _is_pattern(name)]
+    if modes[0].traffic and not patterns and (modes[0].plan or modes[0].collective):
         raise InputError("--traffic is for the collective pattern; name it, or leave --traffic out")
+    modes = _give_files(modes, "traffic", patterns, "patterns")
+    if len(modes) == 1:
+        return modes
+    uneven = [
+        number
+        for number, name in enumerate(names)
+        if name and split_name(name).collective.partition("@")[0] in KINDS_WITH_LENGTHS
+    ]
+    modes = _give_files(modes, "counts", uneven, "collectives that take counts")
+    return [
+        spec if number in uneven else spec.replace(counts=None) for number, spec in enumerate(modes)
+    ]
+
+
+def _give_files(
+    modes: list[FabricSpec], option: str, numbers: list[int], noun: str
+) -> list[FabricSpec]:
+    """Return the modes of a fabric, of which those with `numbers` have a file of an option each.
+
+    The user names one file for all, or one for each, joined by commas. `noun` stands for these
+    modes in messages.
+    """
+    given = getattr(modes[0], option)
+    files = split_file_names(given) if given else []
     if len(files) <= 1:
         return modes
-    if len(files) != len(patterns):
+    if len(files) != len(numbers):
         raise InputError(
-            f"--traffic must name one file for all patterns or one for each, {len(patterns)}, not "
+            f"--{option} must name one file for all {noun} or one for each, {len(numbers)}, not "
             f"{len(files)}"
         )
-    given = dict(zip(patterns, files, strict=True))
-    return [spec.replace(traffic=given.get(number)) for number, spec in enumerate(modes)]
+    each = dict(zip(numbers, files, strict=True))
+    return [spec.replace(**{option: each.get(number)}) for number, spec in enumerate(modes)]
 
 
 def _mode_names(spec: FabricSpec) -> Iterator[str]:

@@ -16,7 +16,14 @@ from ..planning import compile, require_hardware_memory
 from ..rtl.fabric import check_prefix
 from ..toolchain.progress import progress_bar
 from ..topology import Topology, extra_faults, shared_network
-from .choose import ModeChoice, PlanPurpose, choose_schedules, operators_of_spec
+from .choose import (
+    ModeChoice,
+    PlanPurpose,
+    choose_schedules,
+    longest_of_unequal,
+    operators_of_spec,
+    split_modes,
+)
 from .fabric import Fabric
 
 if TYPE_CHECKING:
@@ -212,6 +219,11 @@ def _check_tables(spec: FabricSpec) -> None:
         if spec.max_flits is None:
             raise InputError("--tables ram needs --max-flits L, the flits of the longest message")
         require_room_size(spec.rows, spec.depth)
+        if any(map(longest_of_unequal, split_modes(spec))):
+            raise InputError(
+                "--tables ram needs messages of one length; leave --tables out, or lengthen all "
+                "messages to the longest"
+            )
 
 
 def _form_facts(mode: Mode) -> dict[str, Any]:

@@ -64,7 +64,8 @@ PLAN_OPTIONS_TEXT = """
     or as a JSON object a line. Several patterns have one file each, joined by commas. Example:
     hot_spot.csv.
 --counts FILE: Flits of each message, if they are unequal: a number for each origin (allgather,
-    gather) or destination (scatter, reduce-scatter), or a matrix of lines (alltoall).
+    gather) or destination (scatter, reduce-scatter), or a matrix of lines (alltoall). Several modes
+    take one file for all, or one each, joined by commas.
 --root NODE: Node that sends or receives, by number or name, or any for hardware that takes the
     root at each start. Default: 0.
 --ports A: Largest number of messages that a node sends at once. Default: all ports.

@@ -210,8 +210,7 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
         if demands.most is not None or demands.flits not in (None, collective.longest_flits):
             raise InputError(
                 f"{collective.kind} with messages of unequal lengths has the length of its longest "
-                f"message, {collective.longest_flits} flits; leave flits, max_flits and other "
-                "collectives out"
+                f"message, {collective.longest_flits} flits; leave flits and max_flits out"
             )
         demands = demands._replace(flits=collective.longest_flits)
     elif demands.flits is None and demands.most is None:
@@ -387,6 +386,9 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
         # have a fixed length.
         (schedule,) = modes[0]
         return _compile_undelayed(schedule, demands._replace(flits=most))
+    unequal = [each for mode in modes for each in mode if each.collective.longest_flits]
+    if unequal:
+        return _compile_unequal(modes, unequal, demands)
     root = "any" if demands.any_root else None
     kept: list[list[Program]] = []
     for mode in modes:
@@ -408,6 +410,39 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
     # These ranges are provisional: `_compile_for_beats` computes them from the final cycles.
     served = (tuple(Range(1, k) for k in range(len(of_mode))) for of_mode in kept)
     return replace(merged, served=tuple(served))
+
+
+def _compile_unequal(
+    modes: Sequence[tuple[Schedule, ...]], unequal: Sequence[Schedule], demands: _Demands
+) -> Program:
+    """Return the program of several modes of one length, which is that of the longest message.
+
+    `unequal` are the schedules of `modes` whose messages have unequal lengths.
+    """
+    longest = sorted({each.collective.longest_flits or 0 for each in unequal})
+    if len(longest) > 1:
+        raise InputError(
+            "Modes with messages of unequal lengths must have equally long longest messages, not "
+            f"{' and '.join(map(str, longest))} flits; lengthen one message"
+        )
+    if any(len(mode) > 1 for mode in modes) or demands.any_root:
+        raise InputError(
+            f"Beside {unequal[0].collective.name} with messages of unequal lengths, each mode must "
+            "have one schedule and a fixed root"
+        )
+    from .merge import merge  # here, because a single schedule does not need it
+
+    forms = [
+        _compile_undelayed(
+            schedule,
+            demands._replace(
+                flits=demands.flits or longest[0],
+                operators=demands.operators if schedule.collective.reducing else (),
+            ),
+        )
+        for (schedule,) in modes
+    ]
+    return merge(forms)
 
 
 class _SingleSchedule(tuple[Schedule]):

@@ -203,11 +203,12 @@ def report_of_runs(
 
 
 def _differing_runs(program: Program) -> bool:
-    """Return True if the length or the operator is chosen at the start of each run of a program.
+    """Return True if the mode, the length or the operator of a program is chosen for each run.
 
     Such runs differ in cycles or words, so that the report needs an entry for each run.
     """
-    return not {"length", "operation"}.isdisjoint(RunChoices.from_program(program).sampled_inputs)
+    chosen = RunChoices.from_program(program).sampled_inputs
+    return not {"mode", "length", "operation"}.isdisjoint(chosen)
 
 
 def predicted_entries(program: Program) -> dict[str, Any]:

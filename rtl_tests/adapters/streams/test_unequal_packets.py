@@ -88,6 +88,36 @@ def test_a_pattern_is_one_of_several_modes():
     assert report.passed, report.first_wrong
 
 
+@pytest.mark.parametrize("top", ["host", "stream"])
+def test_an_engine_of_unequal_messages(top):
+    """Modes with unequal lengths, of different blocks, are modes beside others of one length."""
+    plans = [
+        tf.plan("2x3", "alltoall", counts=np.minimum(COUNTS["alltoall"], 5)),
+        tf.plan("2x3", "allgather", counts=COUNTS["allgather"]),
+        tf.plan("2x3", "allreduce", chunks=6),
+        tf.plan("2x3", "broadcast"),
+    ]
+    program = tf.compile(plans)
+    assert program.flits == 5
+    fabric = tf.Fabric(program, width=8, top=top, beat=1)
+    report = tf.simulate(fabric, jobs=12)
+    assert report.passed
+    assert {job.mode for job in report.jobs} == {0, 1, 2, 3}
+    if top == "stream":
+        report = simulate(fabric, 12, stall=0.2, faults=0.5)
+        assert report.passed, report.first_wrong
+        assert 6 in report.dropped
+
+
+def test_modes_of_different_longest_messages_are_refused():
+    """Modes with unequal lengths must have one longest length."""
+    plans = [tf.plan("2x3", kind, counts=COUNTS[kind]) for kind in ("allgather", "gather")]
+    with pytest.raises(tf.InputError, match="not 5 and 7 flits; lengthen"):
+        tf.compile(plans)
+    with pytest.raises(tf.InputError, match="leave flits and max_flits out"):
+        tf.compile([plans[0], tf.plan("2x3", "allreduce")], max_flits=8)
+
+
 @pytest.mark.skipif(not have_bench(), reason="cocotb, make or Icarus is not installed")
 @pytest.mark.parametrize("bus", [None, pytest.param("axi-lite", marks=pytest.mark.long)])
 def test_the_bench_sends_what_is_planned(tmp_path, bus):

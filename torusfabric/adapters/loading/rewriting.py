@@ -199,7 +199,7 @@ class _Rewriter:
             _raise_unsupported("whose steps end with their words", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
             _raise_unsupported("that adds at in-ports", program.schedule.algorithm)
-        if sources.latency:
+        if sources.latency or any(operator.latency for operator in program.operators):
             _raise_unsupported("with operators of one cycle", program.schedule.algorithm)
         links = operand_links(program.topology)
         for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):

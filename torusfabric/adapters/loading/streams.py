@@ -184,7 +184,9 @@ class TableEngineShape(EngineShape):
         most, beat = self.layout.room.part_words // self.beat, self.beat
         several = (1, self.layout.room.sizes.chunks) if self.verb == "unload" else (1,)
         pitch = (beat,) * len(several)
-        return WordShape(most=most, block=most, in_turn=True, chunks=several, pitch=pitch)
+        return WordShape(
+            most=most, block=(most,) * len(several), in_turn=True, chunks=several, pitch=pitch
+        )
 
 
 class TableEngine(Engine):

@@ -114,10 +114,14 @@ class EngineShape:
     @cached_property
     def word_shape(self) -> WordShape:
         """The division of the words of a packet into blocks: number and length of the blocks."""
+        most = -(-self.most_flits // self.beat)
         return WordShape(
-            most=-(-self.most_flits // self.beat),
+            most=most,
             chunks=tuple(each.n_blocks for each in self.packets),
-            block=max(each.words for each in self.packets),
+            block=tuple(
+                each.words if self.any_length or each.n_blocks > 1 else most
+                for each in self.packets
+            ),
             in_turn=self.any_length,
             pitch=tuple(each.pitch for each in self.packets),
         )

@@ -135,8 +135,8 @@ class WordShape:
         Words of the longest packet.
     chunks : tuple of int
         Chunks of a packet in each form.
-    block : int
-        Words of the longest chunk of any form.
+    block : tuple of int
+        Words of the longest chunk in each form.
     in_turn : bool
         True if word w belongs to chunk w modulo the number of chunks; False if the words of a chunk
         are consecutive.
@@ -146,7 +146,7 @@ class WordShape:
 
     most: int
     chunks: tuple[int, ...] = (1,)
-    block: int = 1
+    block: tuple[int, ...] = (1,)
     in_turn: bool = False
     pitch: tuple[int, ...] = (1,)
 
@@ -163,7 +163,7 @@ class WordShape:
     @property
     def offset_bits(self) -> int:
         """Bits of the distance of a word: its address minus the first address of its chunk."""
-        words = self.most if max(self.chunks) == 1 else self.block
+        words = self.most if max(self.chunks) == 1 else max(self.block)
         return address_width((words - 1) * max(self.pitch) + 1)
 
     @property
@@ -180,13 +180,14 @@ class WordShape:
         With chunks of 8 words, the 3 low bits of a word number are the number of the word in its
         chunk. With other numbers of chunks in different forms, there are no such bits.
 
-        >>> WordShape(16, chunks=(2,), block=8).divisor_bits
+        >>> WordShape(16, chunks=(2,), block=(8,)).divisor_bits
         3
-        >>> WordShape(16, chunks=(2, 3), block=8).divisor_bits is None
+        >>> WordShape(16, chunks=(2, 3), block=(8, 8)).divisor_bits is None
         True
         """
-        divisor = self.chunks[0] if self.in_turn else self.block
+        divisor = self.chunks[0] if self.in_turn else self.block[0]
         same = len(set(self.chunks)) == len(set(self.pitch)) == 1
+        same &= self.in_turn or len(set(self.block)) == 1
         powers = divisor.bit_count() == self.pitch[0].bit_count() == 1
         if not (self.chunk_bits and same and powers):
             return None
@@ -294,7 +295,10 @@ def _count_chunks(
         m.d.comb += following.eq(Mux(ends | restart, 0, chunk + 1))
         passes, returns = beat & (ends | restart), restart
     else:
-        m.d.comb += ends.eq(within == (shape.block - 1) * shape.pitch[0])
+        each = zip(shape.block, shape.pitch, strict=True)
+        m.d.comb += ends.eq(
+            within == constant_at([(block - 1) * pitch for block, pitch in each], form)
+        )
         m.d.comb += following.eq(Mux(restart, 0, chunk + ends))
         passes, returns = beat, restart | ends
     with m.If(passes):

@@ -193,14 +193,14 @@ def add_word_position(
     bits = words.index_bits + max(words.pitch).bit_length() + words.chunk_bits + 2
     block, step, place = (f"{bits}'({name})" for name in ("word_block", "word_within", number))
     equations = []
-    for each in shape.packets:
+    for each, size in zip(shape.packets, words.block, strict=True):
         pitch, most = each.pitch, each.n_blocks * each.words
         if words.in_turn or not words.chunk_bits:
             parts = f"{step} * {each.n_blocks} + {block} * {pitch}"
             end = f"word_block < {each.n_blocks}"
         else:
-            parts = f"{step} + {block} * {words.block * pitch}"
-            end = f"word_within < {words.block * pitch}"
+            parts = f"{step} + {block} * {size * pitch}"
+            end = f"word_within < {size * pitch}"
         aligned = f" && word_within % {pitch} == 0" * (pitch > 1)
         equations.append(f"({place} >= {most} || ({parts} == {place} * {pitch} && {end}{aligned}))")
     model.claim("counts_blocks", f"!({valid}) || {choose_by_form(equations, form)}")

@@ -111,7 +111,7 @@ def _rows_and_steps(
     if words.in_turn:
         step, block = np.divmod(index, packets.n_blocks)
     else:
-        block, step = np.divmod(index, words.block if packets.n_blocks > 1 else beats)
+        block, step = np.divmod(index, words.block[form] if packets.n_blocks > 1 else beats)
     rows: IntArray = table.first_rows[form] + (packet[:, None] << table.block_bits[form]) + block
     return rows, step * packets.pitch
 

@@ -1,0 +1,1 @@
+"""Sample sort on a torus of processing elements."""
