@@ -222,8 +222,12 @@ class Transformer(Element):
                         m.d.sync += active.eq(0)
 
         # The pipeline advances unless its output waits.
-        valid: Value = read_valid
-        data = _turn(m, "read", [read.data for read in reads], read_turn)
+        valid: Value = Signal()
+        data: Value = Signal(2 * BITS * lanes)
+        turned = _turn(m, "read", [read.data for read in reads], read_turn)
+        # Why a register: a block RAM and the first butterfly would be the critical path.
+        with m.If(advance):
+            m.d.sync += [valid.eq(read_valid), data.eq(turned)]
         for number in range((layout.points - 1).bit_length()):
             stage = Stage(layout.points >> number, channels=layout.channels, lanes=lanes)
             m.submodules[f"stage_{number}"] = EnableInserter(advance)(stage)

@@ -68,7 +68,7 @@ def pipeline_latency(layout: Layout) -> int:
     """Return the cycles from the read of the last word of a piece to its last result."""
     sizes = [layout.points >> stage for stage in range((layout.points - 1).bit_length())]
     registers = sum(Stage.latency(size) for size in sizes)
-    return 1 + sum(size // 2 * layout.channels for size in sizes) + registers
+    return 2 + sum(size // 2 * layout.channels for size in sizes) + registers
 
 
 def run_cycles(system: System, layout: Layout) -> list[int]:
