@@ -337,6 +337,20 @@ def test_a_pattern_is_read_from_its_file(tmp_path):
     assert tf.load(tmp_path / "counts.json").collective.lengths == uneven.collective.lengths
 
 
+@pytest.mark.parametrize("groups", ["{0-7}{8-15}", "{0-7}{9-20}{30,40,50}"])
+def test_sums_are_complete_at_their_root(groups):
+    """No sum is complete before it is at its root, whatever detours its routes take."""
+    schedule = tf.plan("8x8", f"allreduce@{groups}", chunks=64)
+    assert tf.check(schedule).rounds == schedule.round_count
+
+
+def test_long_messages_are_cut_into_many_chunks():
+    """Few large blocks would leave most links idle while the first one is under way."""
+    schedule = tf.plan("8x8", "broadcast@{0,9,18,27,36,45,54,63,7,14,21,28}")
+    assert schedule.chunks > 32
+    assert Fraction(schedule.round_count, schedule.chunks) < Fraction(1, 2)
+
+
 def test_a_lost_message_is_found():
     """The checker notices that a destination lacks a message, and ignores what nobody needs."""
     schedule = tf.plan("3x3", "pattern", traffic=MESSAGES)

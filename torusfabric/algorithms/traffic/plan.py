@@ -48,9 +48,12 @@ __all__ = ["ANY_TRAFFIC"]
 #: which messages are cut unasked.
 MOST_ARCS, MOST_CELLS, MOST_HOPS = 8192, 2**20, 400_000
 
-#: The numbers of chunks that are tried; the time that is worth more chunks, relative to that of
-#: fewer chunks; and the most plans of one collective.
-CHUNKS, WORTH_FACTOR, MOST_PLANS = (1, 2, 4, 8, 16, 32), 0.97, 3
+#: The numbers of chunks that are tried for long messages; the time that is worth more chunks,
+#: relative to that of fewer chunks; and the most plans of one collective.
+CHUNKS, WORTH_FACTOR, MOST_PLANS = (1, 2, 4, 8, 16, 32, 64, 128), 0.97, 3
+
+#: The largest number of chunks that is tried for messages of a known length.
+MOST_VARIANT_CHUNKS = 32
 
 #: The most steps, relative to the diameter of the network, with which other routes are tried, too;
 #: and the least load of an arc, in blocks, for which these take detours.
@@ -333,7 +336,10 @@ class _TrafficPlanner:
         for choice in (found, near):
             rounded = round_routes(len(arcs.tail), counts, choice, self.seed)
             each = [iter(one) for one in rounded]
-            routes = [next(each[group]) for group in blocks.group_of_block(sums).tolist()]
+            routes = [
+                _without_detour(arcs, {*self.groups.node_lists[group].tolist()}, next(each[group]))
+                for group in blocks.group_of_block(sums).tolist()
+            ]
             hops = _Hops([], [], [], [], [])
             for number, route in zip(sums.tolist(), routes, strict=True):
                 hops.add_sum(arcs, route, number)
@@ -357,6 +363,31 @@ class _TrafficPlanner:
         goals = group[group != root]
         back = arc_of[up.path_tree(rising[root], goals)]
         return (*(~back).tolist(), *arcs.path_tree(down[root], goals).tolist())
+
+
+def _without_detour(arcs: WeightedArcs, members: set[int], route: Sequence[int]) -> tuple[int, ...]:
+    """Return the route of a sum with its root at a node where the sum is complete first.
+
+    If only one arc leads up to the root, and the root adds nothing, the sum is complete at the tail
+    of this arc. A complete sum must not rise, so the tail becomes the root.
+
+    Parameters
+    ----------
+    members : set of int
+        The nodes whose words are added, and which receive the sum.
+    route : sequence of int
+        The arcs up, as numbers ~k, those near the root first; then the arcs down.
+    """
+    up, down = [~code for code in route if code < 0], [code for code in route if code >= 0]
+    root = int(arcs.head[up[0]])
+    while root not in members and (arcs.head[up] == root).sum() == 1:
+        first = up.pop(0)
+        root = int(arcs.tail[first])
+        down = [first, *(arc for arc in down if arcs.head[arc] != root)]
+        ends = members - {root}
+        while idle := {*arcs.head[down].tolist()} - {*arcs.tail[down].tolist()} - ends:
+            down = [arc for arc in down if arcs.head[arc] not in idle]
+    return (*(~arc for arc in up), *down)
 
 
 class _Hops(NamedTuple):
@@ -460,7 +491,8 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     """
     if unsupported_reason(topology, collective, Options()) is not None:
         return ()
-    return [{"chunks": chunks} for chunks in _chunk_loads(topology, collective)]
+    counts = _chunk_loads(topology, collective)
+    return [{"chunks": chunks} for chunks in counts if chunks <= MOST_VARIANT_CHUNKS]
 
 
 ANY_TRAFFIC = Algorithm(
