@@ -4,19 +4,21 @@ Prints the rows of the table in docs/understanding/reductions.md. A clock is the
 seeds of place and route::
 
     python sim/operator_costs.py
-    python sim/operator_costs.py add:fp32 add:bf16
+    python sim/operator_costs.py --only add:fp32 add:bf16
 """
 
+import argparse
 import json
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 
+from torusfabric.cli.output import print_json
 from torusfabric.collective import FLOATS, SATURATING, Operator
 
 SEEDS = (1, 2, 3)
@@ -51,16 +53,29 @@ def measure_operator(operator: Operator, width: int, folder: Path) -> tuple[int,
     return used["TRELLIS_COMB"], flops, statistics.median(clocks)
 
 
-def main(names: list[str]) -> None:
-    """Measure the operators of these names, or all."""
-    for name in names or ["add", "max", *SATURATING, *FLOATS]:
+def main() -> None:
+    """Measure the operators of the given names, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    every = ["add", "max", *SATURATING, *FLOATS]
+    parser.add_argument("--only", nargs="+", default=every, metavar="NAME",
+                        help="operators, such as add:fp32; none for none")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments, rows = parser.parse_args(), list[dict[str, Any]]()
+    for name in arguments.only:
+        if name == "none":
+            continue
         operator = Operator.parse(name)
         width = (operator.widths or (32,))[0]
         with tempfile.TemporaryDirectory() as folder:
             luts, flops, clock = measure_operator(operator, width, Path(folder))
-        print(f"| `{name}` | {width} | {operator.latency} | {luts} | {flops} | {clock:.0f} |",
-              flush=True)  # fmt: skip
+        rows.append({"name": name, "width": width, "latency": operator.latency, "luts": luts,
+                     "flip-flops": flops, "mhz": round(clock)})  # fmt: skip
+        if not arguments.json:
+            print(f"| `{name}` | {' | '.join(str(cell) for cell in [*rows[-1].values()][1:])} |",
+                  flush=True)  # fmt: skip
+    if arguments.json:
+        print_json({"rows": rows})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -40,11 +40,16 @@ SCRIPTS = {
         {"network", "collective", "bound", "times", "above"},
     ),
     "necklace_tables.py --limit 30 --largest 8": ("table_4", {"axes", "necklaces", "printed"}),
+    "operator_costs.py --only none": ("rows", set()),
     "other_planners.py --largest 5 --planned 9 --flits 1": (
         "published",
         {"torus", "algorithm", "bound", "steps", "cycles", "our steps", "our cycles"},
     ),
     "oblivious_gossip.py --largest 0": ("steps", {"algorithm", "planned", "data"}),
+    "traffic_plans.py --networks 4x4 --patterns transpose": (
+        "rows",
+        {"network", "pattern", "bound", "steps", "share", "reason"},
+    ),
 }
 
 

@@ -12,7 +12,7 @@ from torusfabric.verilog.manifest import interface_facts
 
 
 def watched(network="3", **options):
-    program = tf.compile(tf.plan(network, "allgather"), flits=2)
+    program = tf.compile(tf.plan(network, "allgather", flits=2), flits=2)
     return tf.Fabric(program, width=8, top="stream", beat=1, timeout=20, **options)
 
 
