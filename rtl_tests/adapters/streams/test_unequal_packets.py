@@ -7,6 +7,7 @@ from make_bench import have_bench, run_bench
 
 import torusfabric as tf
 from torusfabric.adapters.streams.claims import stream_harnesses
+from torusfabric.adapters.streams.claims.tables import check_tables
 from torusfabric.adapters.streams.drive.messages import random_run_packets
 from torusfabric.adapters.streams.drive.simulate import draw_jobs, simulate_streams
 from torusfabric.adapters.streams.engine import EngineShape
@@ -86,6 +87,19 @@ def test_a_pattern_is_one_of_several_modes():
     fabric = tf.Fabric(tf.compile(modes, max_flits=4), width=8, top="stream")
     report = simulate(fabric, 12, stall=0.2, faults=0.3)
     assert report.passed, report.first_wrong
+
+
+@pytest.mark.parametrize("kind", list(COUNTS))
+def test_packet_tables_are_checked_up_to_the_planned_lengths(kind):
+    """The check of packet tables asks for no word beyond the end of a packet."""
+    fabric = counted(kind, beat=1)
+    loader, unloader = (fabric.netlist.modules[name]().shape for name in ("loader", "unloader"))
+    blocks = fabric.program.layout.blocks
+    assert (blocks.has_message == (blocks.sent_lengths > 0)[blocks.groups.position_of_node]).all()
+    assert check_tables(fabric.core, loader) == blocks.sent_lengths.sum()
+    words = check_tables(fabric.core, unloader)
+    assert words == sum(len(packet.words) for node in random_run_packets(
+        fabric, tf.Job(), seed=1).received for packet in node)  # fmt: skip
 
 
 @pytest.mark.parametrize("top", ["host", "stream"])
