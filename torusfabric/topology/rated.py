@@ -132,15 +132,8 @@ class _Copies:
         self.opposite = first[whole.opposite[self.port]] + self.rank
 
 
-class Multigraph(Graph):
-    """A network in which each arc of another network is replaced by a number of parallel arcs.
-
-    Parameters
-    ----------
-    whole : Topology
-        The other network.
-    links : ndarray of int, shape (nodes, ports)
-        Number of parallel arcs in place of each arc.
+class _ParallelPorts(Topology):
+    """A network with the nodes of another network, and parallel links in place of its links.
 
     Attributes
     ----------
@@ -152,6 +145,52 @@ class Multigraph(Graph):
 
     whole: Topology
     copies: _Copies
+
+    @cached_array
+    @override
+    def cycles_of_port(self) -> IntArray:
+        return self.whole.cycles_of_port[self.copies.port]
+
+    @property
+    @override
+    def grid(self) -> tuple[tuple[int, ...], IntArray]:
+        return self.whole.grid
+
+    @override
+    def node_name(self, node: int) -> str:
+        return self.whole.node_name(node)
+
+
+class _NamedRates(_ParallelPorts):
+    """A network of parallel links that a file describes by another network and rates.
+
+    Attributes
+    ----------
+    rates : str
+        The rates of links, as in the name of the network.
+    """
+
+    rates: str
+
+    @override
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "whole": self.whole.to_json(), "rates": self.rates}
+
+    @override
+    def on_links(self, latency: Latency) -> Self:
+        return type(self)(self.whole.on_links(latency), self.rates)  # type: ignore[call-arg]
+
+
+class Multigraph(_ParallelPorts, Graph):
+    """A network in which each arc of another network is replaced by a number of parallel arcs.
+
+    Parameters
+    ----------
+    whole : Topology
+        The other network.
+    links : ndarray of int, shape (nodes, ports)
+        Number of parallel arcs in place of each arc.
+    """
 
     def __init__(self, whole: Topology, links: IntArray) -> None:
         self.whole, self.copies, self.name = whole, _Copies(whole, links), whole.name
@@ -168,28 +207,14 @@ class Multigraph(Graph):
                 f"{_SUBJECT} must have at most {MOST_ARCS} arcs, not {self._linked.sum()}"
             )
 
-    @cached_array
-    @override
-    def cycles_of_port(self) -> IntArray:
-        return self.whole.cycles_of_port[self.copies.port]
-
     @property
     @override
     def spacing_of_arc(self) -> IntArray:
         return np.broadcast_to(np.int64(1), (self.nodes, self.ports))
 
-    @property
-    @override
-    def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        return self.whole.grid
-
-    @override
-    def node_name(self, node: int) -> str:
-        return self.whole.node_name(node)
-
 
 @public_class
-class Rated(Multigraph):
+class Rated(_NamedRates, Multigraph):
     """A network whose links have several rates.
 
     Parameters
@@ -217,8 +242,6 @@ class Rated(Multigraph):
     kind = "rated"
     notation = "any of these with rates as in 8x8%0:2,1:1/2"
     entry = '{"kind": "rated", "whole": {..}, "rates": ".."}'
-
-    rates: str
 
     def __init__(self, whole: Topology, rates: Rates) -> None:
         if whole.nodes > MOST_NODES:
@@ -256,19 +279,11 @@ class Rated(Multigraph):
         return None
 
     @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "whole": self.whole.to_json(), "rates": self.rates}
-
-    @override
-    def on_links(self, latency: Latency) -> Self:
-        return type(self)(self.whole.on_links(latency), self.rates)
-
-    @override
     def validate(self) -> None:
         return  # the whole network is valid, and no link is missing
 
 
-class ParallelLinks(CayleyGraph):
+class ParallelLinks(_NamedRates, CayleyGraph):
     """A Cayley graph whose links carry a whole number of flits a cycle, equal along each axis.
 
     The network looks the same from every node. `with_rates` makes it.
@@ -290,6 +305,8 @@ class ParallelLinks(CayleyGraph):
     kind = Rated.kind
     notation, entry = Rated.notation, Rated.entry
 
+    whole: CayleyGraph
+
     def __init__(self, whole: CayleyGraph, rates: Rates) -> None:
         found = rates_of_arcs(whole, rates)
         self.whole, self.rates, self.name = whole, found.text, f"{whole}%{found.text}"
@@ -308,14 +325,6 @@ class ParallelLinks(CayleyGraph):
     def from_json(cls, entry: dict[str, Any]) -> Self | None:
         return Rated.from_json(entry)  # type: ignore[return-value]
 
-    @override
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "whole": self.whole.to_json(), "rates": self.rates}
-
-    @override
-    def on_links(self, latency: Latency) -> Self:
-        return type(self)(self.whole.on_links(latency), self.rates)
-
     @property
     @override
     def generators(self) -> IntArray:
@@ -329,20 +338,6 @@ class ParallelLinks(CayleyGraph):
     @override
     def coordinates(self, nodes: IntLike) -> IntArray:
         return self.whole.coordinates(nodes)
-
-    @cached_array
-    @override
-    def cycles_of_port(self) -> IntArray:
-        return self.whole.cycles_of_port[self.copies.port]
-
-    @property
-    @override
-    def grid(self) -> tuple[tuple[int, ...], IntArray]:
-        return self.whole.grid
-
-    @override
-    def node_name(self, node: int) -> str:
-        return self.whole.node_name(node)
 
 
 @public
@@ -391,7 +386,7 @@ def with_rates(topology: Topology | str, rates: Rates) -> Topology:
 def at_equal_rates(topology: Topology) -> Multigraph:
     """Return a network in which all arcs have the same rate, with the capacities of `topology`.
 
-    Let Q be the least common multiple of the spacings (`Topology.longest_spacing`). An arc of
+    Let Q be the least common multiple of the spacings (`Topology.spacing_multiple`). An arc of
     spacing n becomes Q / n parallel arcs, each of which carries a message in Q cycles. Bounds and
     planners for equal links so serve networks with slow links.
 
