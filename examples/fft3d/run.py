@@ -11,16 +11,21 @@ are divided into pieces, so that elements compute while the fabric moves other p
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.command import (
+    Report,
+    add_common_options,
+    hardware_costs,
+    run_command,
+    write_verilog,
+)
 from support.job import JobReport, run_job
 from support.system import System
 
@@ -194,17 +199,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
                         help="points that an element transforms in a cycle, default 2")  # fmt: skip
     parser.add_argument("--pieces", type=int, metavar="K",
                         help="pieces of a pass, default 4 or as many as fit")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random points")
-    parser.add_argument("--engine", choices=["compiled", "amaranth"], default="compiled",
-                        help="the simulator")  # fmt: skip
-    parser.add_argument("--verilog", type=Path, metavar="FILE", help="write the whole design")
-    parser.add_argument("--synth", metavar="TARGET", help="print LUTs, as of ecp5-85k")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw who works when")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_common_options(parser, data="points", picture="who works when")
     return parser.parse_args(words)
 
 
-def transform(arguments: argparse.Namespace) -> dict[str, Any]:
+def transform(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
     torus = tf.parse_topology(arguments.torus)
     if not isinstance(torus, tf.Torus) or len({*torus.sides}) > 1 or torus.dimensions != 3:
@@ -218,8 +217,7 @@ def transform(arguments: argparse.Namespace) -> dict[str, Any]:
     system, random = make_system(layout), np.random.default_rng(arguments.seed)
     cube = random.integers(-LARGEST, LARGEST, (2, points, points, points))
     before, after = place_points(layout)
-    if arguments.verilog:
-        arguments.verilog.write_text(tf.emit(system).text, encoding="utf-8")
+    write_verilog(system, arguments.verilog)
     job = run_job(
         system, pack_words(cube, before), read=layout.words * lanes, engine=arguments.engine,
         watch=["element_read_data_0", "statuses"] if arguments.picture else [],
@@ -235,7 +233,7 @@ def transform(arguments: argparse.Namespace) -> dict[str, Any]:
         raise tf.WorkFailed(f"Runs take {job.runs} cycles, not {runs} as forecast")
     if job.cycles < forecast or (exact and job.cycles > forecast):
         raise tf.WorkFailed(f"The transform takes {job.cycles} cycles, not {forecast} as forecast")
-    report: dict[str, Any] = {
+    report: Report = {
         "points": points,
         "torus": arguments.torus,
         "cycles": job.cycles,
@@ -253,46 +251,29 @@ def transform(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if arguments.picture:
         draw_times(job, layout, arguments.picture)
-    if arguments.synth:
-        synthesis = tf.synthesize(system, arguments.synth)
-        report["cost"] = {name: synthesis.fabric[name] for name in ("luts", "ffs", "brams", "dsps")}
-        report["cost_of_element"] = next(
-            {name: module[name] for name in report["cost"]}
-            for module in synthesis.modules
-            if module["name"] == "element"
-        )
-    return report
+    return report | hardware_costs(system, arguments.synth)
+
+
+def report_lines(report: Report) -> dict[str, str]:
+    """Return the lines of the printed report, by their titles."""
+    at_least = "" if report["forecast_exact"] else "at least "
+    published = report["published_microseconds"]
+    return {
+        "": f"{report['points']}^3 points on {report['torus']}: all as in the numpy model",
+        "accuracy": f"rms error {report['rms_error']} units of the last bit, signal to noise "
+                    f"{report['signal_to_noise_db']} dB",
+        "cycles": f"{report['cycles']}, forecast {at_least}{report['forecast']}; "
+                  f"{report['microseconds']} us at {CLOCK} MHz",
+        **({"published": f"{published} us"} if published else {}),
+        **{f"alltoall@{axes}": f"{report['pieces']} runs of {cycles} cycles"
+           for axes, cycles in zip(AXES, report["run_cycles"], strict=True)},
+        "pipelines busy": f"{100 * report['busy']:.1f} %",
+    }  # fmt: skip
 
 
 def main(words: list[str] | None = None) -> int:
-    """Transform, and print the report; return the exit status."""
-    arguments = parse_arguments(words)
-    try:
-        report = transform(arguments)
-    except tf.InputError as error:
-        print(f"fft3d: {error}", file=sys.stderr)
-        return 1
-    except tf.WorkFailed as error:
-        print(f"fft3d: {error}", file=sys.stderr)
-        return 2
-    if arguments.json:
-        print(json.dumps(report))
-        return 0
-    print(f"{report['points']}^3 points on {report['torus']}: all as in the numpy model")
-    at_least = "" if report["forecast_exact"] else "at least "
-    print(f"accuracy        rms error {report['rms_error']} units of the last bit, signal to noise "
-          f"{report['signal_to_noise_db']} dB")  # fmt: skip
-    print(f"cycles          {report['cycles']}, forecast {at_least}{report['forecast']}; "
-          f"{report['microseconds']} us at {CLOCK} MHz")  # fmt: skip
-    if report["published_microseconds"]:
-        print(f"published       {report['published_microseconds']} us")
-    for axes, cycles in zip(AXES, report["run_cycles"], strict=True):
-        print(f"alltoall@{axes:5}  {report['pieces']} runs of {cycles} cycles")
-    print(f"pipelines busy  {100 * report['busy']:.1f} %")
-    if arguments.synth:
-        print(f"cost            {report['cost']}")
-        print(f"of an element   {report['cost_of_element']}")
-    return 0
+    """Carry out the command, and print its report; return the exit status."""
+    return run_command("fft3d", parse_arguments(words), transform, report_lines)
 
 
 if __name__ == "__main__":

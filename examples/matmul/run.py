@@ -11,7 +11,6 @@ columns of its block of A to its row, and r rows of its block of B to its column
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.command import (
+    Report,
+    add_common_options,
+    hardware_costs,
+    run_command,
+    write_verilog,
+)
 from support.job import run_job
 from support.system import System
 
@@ -144,17 +150,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
                         help="columns of A that are sent in a round, default 1")  # fmt: skip
     parser.add_argument("--multipliers", type=int, default=4, metavar="M",
                         help="multipliers of an element, default 4")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random entries")
-    parser.add_argument("--engine", choices=["compiled", "amaranth"], default="compiled",
-                        help="the simulator")  # fmt: skip
-    parser.add_argument("--verilog", type=Path, metavar="FILE", help="write the whole design")
-    parser.add_argument("--synth", metavar="TARGET", help="print LUTs, as of ecp5-85k")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the use of multipliers")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_common_options(parser, data="entries", picture="the use of multipliers")
     return parser.parse_args(words)
 
 
-def multiply(arguments: argparse.Namespace) -> dict[str, object]:
+def multiply(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
     torus = tf.parse_topology(arguments.torus)
     if not isinstance(torus, tf.Torus) or len({*torus.sides}) > 1 or torus.dimensions != 2:
@@ -167,15 +167,14 @@ def multiply(arguments: argparse.Namespace) -> dict[str, object]:
     left, right = random.integers(-most, most, (2, order, order))
     blocks = [blocks_of(left, sizes.side).swapaxes(1, 2), blocks_of(right, sizes.side)]
     words = np.concatenate([each.reshape(system.nodes, -1) for each in blocks], axis=1)
-    if arguments.verilog:
-        arguments.verilog.write_text(tf.emit(system).text, encoding="utf-8")
+    write_verilog(system, arguments.verilog)
     job = run_job(system, words & ((1 << ENTRY_BITS) - 1), read=sizes.block**2,
                   engine=arguments.engine)  # fmt: skip
     product = signed_numbers(job.words, SUM_BITS).reshape(-1, sizes.block, sizes.block)
     if (product != blocks_of(left @ right, sizes.side)).any():
         raise tf.WorkFailed("The product must be what numpy computes")
     busy, forecast = sizes.rounds * sizes.round_cycles, forecast_cycles(system, sizes)
-    report: dict[str, object] = {
+    report: Report = {
         "order": order,
         "cycles": job.cycles,
         "forecast": forecast,
@@ -186,30 +185,22 @@ def multiply(arguments: argparse.Namespace) -> dict[str, object]:
     }
     if arguments.picture:
         draw_use(sizes, busy / job.cycles, arguments.picture)
-    if arguments.synth:
-        cost = tf.synthesize(system, arguments.synth).fabric
-        report["cost"] = {name: cost[name] for name in ("luts", "ffs", "brams", "dsps")}
-    return report
+    return report | hardware_costs(system, arguments.synth)
+
+
+def report_lines(report: Report) -> dict[str, str]:
+    """Return the lines of the printed report, by their titles."""
+    return {
+        "": f"{report['order']} x {report['order']} matrices: the product is what numpy computes",
+        "cycles": f"{report['cycles']}, forecast {report['forecast']}",
+        "multipliers busy": f"{100 * report['use']:.1f} %",
+        "all-gathers": f"{report['runs']} of {report['run_cycles']} cycles",
+    }
 
 
 def main(words: list[str] | None = None) -> int:
-    """Multiply, and print the report; return the exit status."""
-    arguments = parse_arguments(words)
-    try:
-        report = multiply(arguments)
-    except (tf.InputError, tf.WorkFailed) as error:
-        print(f"matmul: {error}", file=sys.stderr)
-        return 1
-    if arguments.json:
-        print(json.dumps(report))
-        return 0
-    print(f"{report['order']} x {report['order']} matrices: the product is what numpy computes")
-    print(f"cycles            {report['cycles']}, forecast {report['forecast']}")
-    print(f"multipliers busy  {100 * float(str(report['use'])):.1f} %")
-    print(f"all-gathers       {report['runs']} of {report['run_cycles']} cycles")
-    if arguments.synth:
-        print(f"cost              {report['cost']}")
-    return 0
+    """Carry out the command, and print its report; return the exit status."""
+    return run_command("matmul", parse_arguments(words), multiply, report_lines)
 
 
 if __name__ == "__main__":

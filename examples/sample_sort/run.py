@@ -11,7 +11,6 @@ another are all keys in order.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +20,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.command import (
+    Report,
+    add_common_options,
+    hardware_costs,
+    run_command,
+    write_verilog,
+)
 from support.job import run_job
 from support.system import System
 
@@ -120,17 +126,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--deal", action="store_true",
                         help="first deal the keys to all elements, for keys in order")  # fmt: skip
     parser.add_argument("--input", choices=[*INPUTS], default="random", help="the kind of keys")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the random keys")
-    parser.add_argument("--engine", choices=["compiled", "amaranth"], default="compiled",
-                        help="the simulator")  # fmt: skip
-    parser.add_argument("--verilog", type=Path, metavar="FILE", help="write the whole design")
-    parser.add_argument("--synth", metavar="TARGET", help="print LUTs, as of ecp5-85k")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the time line")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_common_options(parser, data="keys", picture="the time line")
     return parser.parse_args(words)
 
 
-def sort_keys(arguments: argparse.Namespace) -> dict[str, object]:
+def sort_keys(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
     torus = tf.parse_topology(arguments.torus)
     if not isinstance(torus, tf.Torus):
@@ -141,8 +141,7 @@ def sort_keys(arguments: argparse.Namespace) -> dict[str, object]:
     system, random = make_system(sizes), np.random.default_rng(arguments.seed)
     keys = INPUTS[arguments.input](random, sizes.nodes * sizes.keys).astype(np.int64)
     parts = keys.reshape(sizes.nodes, sizes.keys)
-    if arguments.verilog:
-        arguments.verilog.write_text(tf.emit(system).text, encoding="utf-8")
+    write_verilog(system, arguments.verilog)
     job = run_job(system, parts, read=sizes.capacity + 2, engine=arguments.engine)
     totals, largest = job.words[:, sizes.capacity], job.words[:, sizes.capacity + 1]
     found = np.concatenate([row[:count] for row, count in zip(job.words, totals, strict=True)])
@@ -156,7 +155,7 @@ def sort_keys(arguments: argparse.Namespace) -> dict[str, object]:
     if job.runs[-len(every) :] != every:
         raise tf.WorkFailed(f"The all-to-alls must take {every} cycles, not {job.runs}")
     hops = shares.counts * torus.all_distances
-    report: dict[str, object] = {
+    report: Report = {
         "keys": keys.size,
         "cycles": job.cycles,
         "forecast": phases[-1].end,
@@ -169,32 +168,24 @@ def sort_keys(arguments: argparse.Namespace) -> dict[str, object]:
     }
     if arguments.picture:
         draw_phases(phases, totals, sizes, arguments.picture)
-    if arguments.synth:
-        cost = tf.synthesize(system, arguments.synth).fabric
-        report["cost"] = {name: cost[name] for name in ("luts", "ffs", "brams")}
-    return report
+    return report | hardware_costs(system, arguments.synth)
+
+
+def report_lines(report: Report) -> dict[str, str]:
+    """Return the lines of the printed report, by their titles."""
+    return {
+        "": f"{report['keys']} keys: the shares behind one another are what numpy sorts",
+        "cycles": f"{report['cycles']}, forecast {report['forecast']}",
+        "largest share": f"{report['largest_share']} keys, room for {report['capacity']}",
+        "largest part": f"{report['largest_part']} keys",
+        "all-to-alls": f"{report['exchange_cycles']} cycles; by volume, links need at least "
+                       f"{report['least_cycles']}",
+    }  # fmt: skip
 
 
 def main(words: list[str] | None = None) -> int:
-    """Sort, and print the report; return the exit status."""
-    arguments = parse_arguments(words)
-    try:
-        report = sort_keys(arguments)
-    except (tf.InputError, tf.WorkFailed) as error:
-        print(f"sample_sort: {error}", file=sys.stderr)
-        return 1
-    if arguments.json:
-        print(json.dumps(report))
-        return 0
-    print(f"{report['keys']} keys: the shares behind one another are what numpy sorts")
-    print(f"cycles         {report['cycles']}, forecast {report['forecast']}")
-    print(f"largest share  {report['largest_share']} keys, room for {report['capacity']}")
-    print(f"largest part   {report['largest_part']} keys")
-    print(f"all-to-alls    {report['exchange_cycles']} cycles; by volume, links need at least "
-          f"{report['least_cycles']}")  # fmt: skip
-    if arguments.synth:
-        print(f"cost           {report['cost']}")
-    return 0
+    """Carry out the command, and print its report; return the exit status."""
+    return run_command("sample_sort", parse_arguments(words), sort_keys, report_lines)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_a_wrong_sum_is_found(capsys, monkeypatch):
         return job
 
     monkeypatch.setattr(run, "run_job", off_by_one)
-    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 1
+    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 2
     assert "must be what numpy computes" in capsys.readouterr().err
 
 
@@ -73,7 +73,7 @@ def test_faults_are_found(capsys, monkeypatch, name):
             MultiplierElement, "panel_address",
             lambda self, buffer, *where: address(self, ~buffer, *where),
         )  # fmt: skip
-    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 1
+    assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 2
     assert "numpy" in capsys.readouterr().err
 
 

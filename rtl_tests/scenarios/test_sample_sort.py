@@ -111,7 +111,7 @@ def test_a_wrong_key_is_found(capsys, monkeypatch):
         return job
 
     monkeypatch.setattr(run, "run_job", off_by_one)
-    assert run.main([*SMALL]) == 1
+    assert run.main([*SMALL]) == 2
     assert "must be what numpy sorts" in capsys.readouterr().err
 
 
@@ -124,7 +124,7 @@ def test_a_wrong_cycle_is_found(capsys, monkeypatch):
         return job._replace(runs=[cycles + 1 for cycles in job.runs])
 
     monkeypatch.setattr(run, "run_job", late)
-    assert run.main([*SMALL]) == 1
+    assert run.main([*SMALL]) == 2
     assert "must take" in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_faults_are_found(capsys, monkeypatch, fault, message):
             return found
 
         monkeypatch.setattr(SortElement, "phases", shifted)
-    assert run.main(["--torus", "2x4", "--keys", "32"]) == 1
+    assert run.main(["--torus", "2x4", "--keys", "32"]) == 2
     assert message in capsys.readouterr().err
 
 
