@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -84,7 +85,7 @@ class MultiplierElement(Element):
         full = Signal(2)
         self._send_panels(m)
         columns, rows = self._receive_panels(m, full)
-        ends = self._multiply(m, full, columns, rows)
+        ends = self._add_products(m, self._begin_products(m, full, columns, rows), columns, rows)
         rounds = Signal(range(sizes.rounds + 1))
         with m.If(self.start):
             m.d.sync += [self.done.eq(0), rounds.eq(sizes.rounds)]
@@ -165,19 +166,18 @@ class MultiplierElement(Element):
                     m.d.sync += [full.bit_select(buffer, 1).eq(1), buffer.eq(~buffer)]
         return columns.read_port(), rows.read_port()
 
-    def _multiply(self, m: Module, full: Signal, columns: ReadPort, rows: ReadPort) -> Value:
-        """Add the products of a column and a row to C, one row of multipliers in each cycle.
+    def _begin_products(
+        self, m: Module, full: Signal, columns: ReadPort, rows: ReadPort
+    ) -> list[Value]:
+        """Read the entries of a product for each multiplier, in each cycle with a full buffer.
 
-        Returns a signal that is high for a cycle when the last sum of a round is written.
+        In a cycle, entry `row` of column `index` of A and word `word` of row `index` of B are read.
+
+        Returns four signals about these products: high if there are any, high if they are the first
+        of their sums, high if they are the last of a round, and the word of C that they belong to.
         """
         sizes, lanes = self._sizes, self._sizes.multipliers
         words = sizes.block // lanes
-        m.submodules.block_of_c = sums = Memory(
-            shape=SUM_BITS * lanes, depth=sizes.block * words, init=[]
-        )
-        read, write = sums.read_port(), sums.write_port()
-        # The product that is begun in this cycle: entry `row` of column `index` of A, and word
-        # `word` of row `index` of B.
         word, row, index = (
             Signal(range(words)),
             Signal(range(sizes.block)),
@@ -202,10 +202,29 @@ class MultiplierElement(Element):
                     m.d.sync += [index.eq(index + 1), fresh.eq(0)]
             with m.If(last):
                 m.d.sync += [index.eq(0), full.bit_select(buffer, 1).eq(0), buffer.eq(~buffer)]
+        return [begins, fresh, begins & last, Cat(word[: (words - 1).bit_length()], row)]
+
+    def _add_products(
+        self, m: Module, about: Sequence[Value], columns: ReadPort, rows: ReadPort
+    ) -> Value:
+        """Multiply the entries that are read, and add the products to C.
+
+        Parameters
+        ----------
+        about : sequence of Value
+            The signals of `_begin_products`.
+        columns, rows : ReadPort
+            The ports by which entries of A and B are read.
+
+        Returns a signal that is high for a cycle when the last sum of a round is written.
+        """
+        sizes, lanes = self._sizes, self._sizes.multipliers
+        m.submodules.block_of_c = sums = Memory(
+            shape=SUM_BITS * lanes, depth=sizes.block**2 // lanes, init=[]
+        )
+        read, write = sums.read_port(), sums.write_port()
         # The pipeline: entries are read, registered, multiplied and added.
-        steps: list[Any] = [
-            Cat(begins, fresh, begins & last, word[: (words - 1).bit_length()], row)
-        ]
+        steps: list[Any] = [Cat(*about)]
         for number in range(LATENCY - 1):
             step = Signal(len(steps[0]), name=f"step_{number + 1}")
             m.d.sync += step.eq(steps[-1])
