@@ -389,3 +389,12 @@ def test_proof():
     wrong = lambda _, rows: [*rows[:-1], [rows[-1][0] ^ 1, *rows[-1][1:]]]
     with_rows(fabric, {"table_node_1": wrong})
     assert not prove(fabric).proved
+
+
+@pytest.mark.parametrize("algorithm", ["spanning-tree", "matching"])
+def test_operators_with_registers_are_refused(algorithm):
+    """An operator of several cycles is refused by its name, before any row is rewritten."""
+    schedule = tf.plan("3x3", "allreduce", algorithm=algorithm)
+    program = tf.compile(schedule, max_flits=4, operators=["add:fp16"])
+    with pytest.raises(tf.InputError, match="add:fp16 has 5; use fixed tables"):
+        tf.Fabric(program, width=16, tables="ram")

@@ -190,6 +190,12 @@ class _Rewriter:
                 "Loaded tables need messages whose length each run chooses; give max_flits "
                 "(--max-flits) in place of flits"
             )
+        for operator in program.operators:
+            if operator.latency:
+                raise InputError(
+                    f"Loaded tables need operators without registers, and {operator.name} has "
+                    f"{operator.latency}; use fixed tables (--tables rom)"
+                )
         if (
             max(program.blocks.messages_per_origin, program.blocks.messages_per_receiver)
             > program.topology.nodes
@@ -199,7 +205,7 @@ class _Rewriter:
             _raise_unsupported("whose steps end with their words", program.schedule.algorithm)
         if any(len(readers) > 1 for readers in sources.injections) or sources.injection_delay:
             _raise_unsupported("that adds at in-ports", program.schedule.algorithm)
-        if sources.latency or any(operator.latency for operator in program.operators):
+        if sources.latency:
             _raise_unsupported("with operators of one cycle", program.schedule.algorithm)
         links = operand_links(program.topology)
         for action, delay in ((Action.SELECT, 0), (Action.OPERAND, links)):
