@@ -351,6 +351,12 @@ def test_long_messages_are_cut_into_many_chunks():
     assert Fraction(schedule.round_count, schedule.chunks) < Fraction(1, 2)
 
 
+def test_shares_of_a_hundred_nodes():
+    """A reduction of many nodes is planned: its work grows with the sums, not the contributions."""
+    schedule = tf.plan("3x5x7", "reduce-scatter", counts=[1 + k % 2 for k in range(105)])
+    assert tf.check(schedule).rounds == schedule.round_count
+
+
 def test_a_lost_message_is_found():
     """The checker notices that a destination lacks a message, and ignores what nobody needs."""
     schedule = tf.plan("3x3", "pattern", traffic=MESSAGES)

@@ -73,7 +73,7 @@ def unsupported_reason(topology: Topology, collective: Collective, options: Opti
     if topology.linked.sum() > MOST_ARCS:
         return f"a network of at most {MOST_ARCS} arcs"
     blocks, chunks = collective.blocks(topology, 1), options.chunks or 1
-    if _count_work(blocks)[1] * chunks > MOST_CELLS:
+    if _count_work(blocks) * chunks > MOST_CELLS:
         return f"at most {MOST_CELLS} blocks times the nodes of a group"
     return all_ports_reason(options, topology.ports)
 
@@ -201,14 +201,16 @@ def _least_hops(network: Topology, demand: Demand) -> int:
     return max(len(demand.receivers), int(far))
 
 
-def _count_work(blocks: Blocks) -> tuple[int, int]:
-    """Return the number of messages, and the work of planning them.
+def _count_work(blocks: Blocks) -> int:
+    """Return the work of planning: the number of deliveries of a pattern.
 
-    The work is the number of deliveries of a pattern; else the blocks times the nodes of a group.
+    For other collectives it is the number of blocks, or of sums in a reduction, times the nodes of
+    a group.
     """
     if (traffic := blocks.collective.traffic) is not None:
-        return len(traffic.messages), len(traffic.delivery_table)
-    return blocks.n_blocks, blocks.n_blocks * blocks.group_size
+        return len(traffic.delivery_table)
+    moved = blocks.blocks_per_origin if blocks.collective.reducing else blocks.n_blocks
+    return moved * blocks.group_size
 
 
 class _Moves(NamedTuple):
