@@ -13,6 +13,7 @@ results.
 from .blocks import EVERY_NODE, Blocks
 from .collective import KINDS_WITH_LENGTHS, Collective
 from .combining import combine_in_tree, tree_levels
+from .counts import common_longest
 from .definitions import COLLECTIVES, CollectiveDefinition, DeliveredContent, DeliveryTarget
 from .layout import MemoryLayout
 from .names import parse_collective
@@ -34,6 +35,6 @@ from .words import expected_words, random_messages
 __all__ = ["ADD", "COLLECTIVES", "EVERY_NODE", "FLOATS", "KINDS_WITH_LENGTHS", "NO_NODE",
            "OPERATORS", "SATURATING", "SIGNED", "Blocks", "Collective", "DeliveredContent",
            "CollectiveDefinition", "MemoryLayout", "Message", "NameParts", "Operator",
-           "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "expected_words",
-           "parse_collective", "parse_operators", "random_messages", "register_operator",
-           "split_name", "split_names", "tree_levels"]  # fmt: skip
+           "DeliveryTarget", "Traffic", "Words", "combine_in_tree", "common_longest",
+           "expected_words", "parse_collective", "parse_operators", "random_messages",
+           "register_operator", "split_name", "split_names", "tree_levels"]  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..toolchain.values import message_text, parse_non_negative_int
 from ..topology import IntArray, Topology
 from .traffic import integer_table
 
-__all__ = ["parse_counts"]
+__all__ = ["common_longest", "parse_counts"]
 
 #: The largest file of counts, in bytes.
 MOST_FILE_BYTES = 2**26
@@ -131,3 +131,32 @@ def _order_of(labels: Sequence[str], find_position: Callable[[str], int]) -> Int
     if max(positions) >= len(labels):
         raise InputError(f"Labels of counts must name each node once, not {len(labels)} nodes only")
     return np.argsort(positions)
+
+
+def common_longest(lengths: Iterable[int]) -> int:
+    """Return the flits of the longest messages of all modes whose messages have unequal lengths.
+
+    The result is 0 if there is no such mode.
+
+    Parameters
+    ----------
+    lengths : iterable of int
+        For each mode, the flits of its longest message; 0 if its messages have one length.
+
+    Raises
+    ------
+    InputError
+        If modes have longest messages of different lengths, because all runs have one length.
+
+    Examples
+    --------
+    >>> common_longest([8, 0, 8])
+    8
+    """
+    found = sorted({*lengths} - {0})
+    if len(found) > 1:
+        raise InputError(
+            "Modes with messages of unequal lengths must have equally long longest messages, not "
+            f"{' and '.join(map(str, found))} flits; lengthen one message"
+        )
+    return found[0] if found else 0

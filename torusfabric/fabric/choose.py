@@ -24,6 +24,7 @@ from ..collective import (
     SIGNED,
     Collective,
     Operator,
+    common_longest,
     parse_collective,
     split_name,
     split_names,
@@ -159,7 +160,7 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     each = split_modes(spec)
     if len(each) > 1:
         # With messages of unequal lengths in a mode, all runs have the length of the longest one.
-        longest = max(map(longest_of_unequal, each))
+        longest = common_longest(map(longest_of_unequal, each))
         purpose = purpose._replace(any_length=not longest, flits=longest or purpose.flits)
     chosen = tuple(_choose_schedule(one, purpose) for one in each)
     shared_network(one.schedule.topology for one in chosen)

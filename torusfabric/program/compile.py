@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..collective import ADD, Operator, parse_operators
+from ..collective import ADD, Operator, common_longest, parse_operators
 from ..errors import InputError
 from ..schedule import (
     Lifted,
@@ -419,12 +419,7 @@ def _compile_unequal(
 
     `unequal` are the schedules of `modes` whose messages have unequal lengths.
     """
-    longest = sorted({each.collective.longest_flits or 0 for each in unequal})
-    if len(longest) > 1:
-        raise InputError(
-            "Modes with messages of unequal lengths must have equally long longest messages, not "
-            f"{' and '.join(map(str, longest))} flits; lengthen one message"
-        )
+    longest = common_longest(each.collective.longest_flits or 0 for each in unequal)
     if any(len(mode) > 1 for mode in modes) or demands.any_root:
         raise InputError(
             f"Beside {unequal[0].collective.name} with messages of unequal lengths, each mode must "
@@ -436,7 +431,7 @@ def _compile_unequal(
         _compile_undelayed(
             schedule,
             demands._replace(
-                flits=demands.flits or longest[0],
+                flits=demands.flits or longest,
                 operators=demands.operators if schedule.collective.reducing else (),
             ),
         )

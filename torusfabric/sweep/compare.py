@@ -14,7 +14,7 @@ from ..algorithms import CATALOGUE, Algorithm, choose_algorithm, find_algorithm
 from ..analysis.check import check
 from ..analysis.facts import schedule_facts
 from ..analysis.link_use import measure_link_use
-from ..collective import Operator
+from ..collective import Operator, common_longest
 from ..errors import InputError
 from ..planning import Selection, compile, plan_selection
 from ..planning.selection_schedule import length_of_collective
@@ -284,10 +284,12 @@ def compare_fabrics(
     """
     candidates = [suitable_algorithms(one)[0] or [one.resolve_algorithm()] for one in selections]
     # One plan for each algorithm; one fabric for each algorithm but the first, and one more.
-    most, unequal = hardware.longest_flits, any(one.collective.longest_flits for one in selections)
+    unequal = common_longest(one.collective.longest_flits or 0 for one in selections)
     for selection in selections:
-        listed = length_of_collective(selection.collective, most, any_length=not unequal)
-        most = listed if unequal else most
+        length_of_collective(
+            selection.collective, hardware.longest_flits or unequal or None, any_length=not unequal
+        )
+    most = unequal or hardware.longest_flits
     total, done = 2 * sum(map(len, candidates)) - len(candidates) + 1, 0
     plans: list[list[Schedule]] = []
     for selection, algorithms in zip(selections, candidates, strict=True):
