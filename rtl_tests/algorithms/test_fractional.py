@@ -90,13 +90,15 @@ def test_bounds_are_those_of_the_whole_linear_program(name):
 def test_rounded_routes_keep_their_shares():
     """Each route gets the whole blocks of its share; the others go where arcs are least busy."""
     routes: list[dict[tuple[int, ...], float]] = [{(0, 1): 0.5, (2,): 0.5}, {(2,): 1.0}]
-    found = round_routes(3, np.array([5, 2]), routes, 0)
+    found = round_routes(np.arange(3), np.array([5, 2]), routes, 0)
     assert [found[0].count(route) for route in routes[0]] == [3, 2]
     assert found[1] == [(2,), (2,)]
-    found = round_routes(3, np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0)
+    found = round_routes(
+        np.arange(3), np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0
+    )
     assert found[0].count((0, 1)) == 3
     parts: list[dict[tuple[int, ...], float]] = [{(0,): 0.29, (1,): 0.71}, {(0,): 1.0}]
-    found = round_routes(2, np.array([100, 50]), parts, 0)
+    found = round_routes(np.arange(2), np.array([100, 50]), parts, 0)
     assert found[0].count((0,)) == 29  # 0.29 * 100 is less than 29 in floating point
 
 
@@ -107,7 +109,7 @@ def test_too_busy_trees_are_changed():
     goals = (2, 8, 10)
     tree = arcs.short_tree(distance, by, 0, np.array(goals), 0.0)
     routes = [[*tree] for _ in range(8)]
-    found = spread_routes(arcs, np.zeros(8, int), [goals] * 8, 2.0, 0, routes)
+    found = spread_routes(arcs, np.zeros(8, int), [goals] * 8, 2.0, 0, routes).best
     assert all(set(reached_nodes(arcs, 0, route)).issuperset(goals) for route in found)
     assert np.bincount(np.concatenate(found)).max() == 2
 
