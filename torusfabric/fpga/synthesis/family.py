@@ -104,6 +104,8 @@ class Family:
     block_shapes : tuple of (int, int)
         Shapes of a block RAM as (words, bits), for families on which memories made of LUTs are
         costly. Empty if the tool may choose.
+    lut_memory : tuple of (int, int, int)
+        LUTs, words and bits of the smallest memory made of LUTs.
     """
 
     synth: str
@@ -118,6 +120,7 @@ class Family:
     inputs: int = 4
     logic_cells: Callable[[dict[str, Any]], int] | None = None
     block_shapes: tuple[tuple[int, int], ...] = ()
+    lut_memory: tuple[int, int, int] = (1, 1, 1)
 
     def block_ram_count(self, width: int, depth: int) -> int:
         """Return the fewest block RAMs that hold a memory of `depth` words of `width` bits."""
