@@ -93,6 +93,7 @@ FAMILIES = {
         placers=ECP5_PLACERS,
         defines=(LUT4, ECP5),
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
+        lut_memory=(6, 16, 4),
     ),
     # MUX2_LUT5 to MUX2_LUT8 are wide multiplexers, with the effect of those of ECP5.
     "gowin": Family(

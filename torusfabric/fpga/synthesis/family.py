@@ -118,6 +118,8 @@ class Family:
     block_shapes : tuple of (int, int)
         Shapes of a block RAM as (words, bits), for families on which memories made of LUTs are
         costly. Empty if the tool may choose.
+    lut_memory : tuple of (int, int, int)
+        LUTs, words and bits of the smallest memory made of LUTs.
     after : tuple of str
         Yosys commands that run after `synth`.
     files : tuple of (str, str)
@@ -136,6 +138,7 @@ class Family:
     inputs: int = 4
     module_costs: Callable[[dict[str, Any]], Cost] | None = None
     block_shapes: tuple[tuple[int, int], ...] = ()
+    lut_memory: tuple[int, int, int] = (1, 1, 1)
     after: tuple[str, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
 

@@ -35,10 +35,11 @@ from ...toolchain.public import public
 from ...toolchain.values import parse_positive_int, require_bool
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
+from ...verilog.module_text import AUTO, MemoryStyle
 from .family import Cost, Mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
-from .memory_choice import fitting_memory_rule
+from .memory_choice import ALL_BLOCKS, choose_memory_rule, memory_rows
 from .nextpnr import describe_path
 from .report import (
     SynthesisReport,
@@ -103,7 +104,8 @@ def synthesize(
     ----------
     design : Design or Fabric
         Emitted Verilog; or a fabric, whose Verilog is emitted first. In the latter case, on devices
-        with costly LUT memories, as many memories are block RAM as the device has.
+        with costly LUT memories, each memory becomes block RAM or LUTs so that the fabric fits, see
+        `choose_memory_rule`. The report has the choice as `SynthesisReport.ram`.
     target : str
         Name from `TARGETS`, or a family of `PARTS`.
     pnr : bool
@@ -147,15 +149,36 @@ def synthesize(
             f"{device.name}; leave it out, or choose another target"
         )
     purpose, workplace = Mapping(mapping), workplace or Workplace()
-    if not isinstance(design, Design):
-        design = emit(design, command="torusfabric synth", ram=fitting_memory_rule(design, device))
+    fabric = None if isinstance(design, Design) else design
+    if fabric is not None:
+        design = emit(fabric, ram=ALL_BLOCKS if device.device_family.block_shapes else AUTO)
     used = ["yosys", *([device.device_family.pnr] if pnr and device.device_family.pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder
     with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
+        if fabric is not None and design.ram == ALL_BLOCKS:
+            ram = _fit_memories(flow, workplace.jobs)
+            flow = dataclasses.replace(flow, design=emit(fabric, ram=ram))
         return _run_synthesis(flow, seeds if pnr else [], _StepRunner(progress, workplace.jobs))
+
+
+def _fit_memories(flow: Flow, jobs: int) -> str:
+    """Return the memory rule that suits the device best, from a design with the rule `ALL_BLOCKS`.
+
+    `jobs` is the largest number of tools that run at once.
+    """
+    design, device = flow.design, flow.device
+    memories = {
+        (row["width"], row["depth"]): row["memories"]
+        for row in memory_rows(design)
+        if row["style"] == MemoryStyle.BLOCK.value
+    }
+    if not memories:
+        return ALL_BLOCKS
+    mapped = _map_modules(flow, _StepRunner(None, jobs))
+    return choose_memory_rule(memories, device, _total_costs(design, mapped)[design.top])
 
 
 def _parse_seeds(seeds: object) -> list[int]:
@@ -279,6 +302,8 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
         seeds=seeds,
         runs=steps.runs,
         tools=flow.versions,
+        ram=design.ram,
+        memories=memory_rows(design),
     )
 
 
