@@ -119,7 +119,7 @@ def parse() -> argparse.Namespace:
 
 def draw(number: int, seed: int, collectives: list[str]) -> list[tuple[str, str, int]]:
     """Return `number` random cases: a torus of at most 64 nodes, a collective, and a length."""
-    chance, found = random.Random(seed), []
+    chance, found = random.Random(seed), list[tuple[str, str, int]]()
     while len(found) < number:
         sides = [chance.choice((2, 3, *range(2, 17))) for _ in range(chance.choice((1, 2, 2, 3)))]
         if not 2 < math.prod(sides) <= MOST_NODES:
