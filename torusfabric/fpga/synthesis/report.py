@@ -390,7 +390,7 @@ def luts_by_part(
     design : Design
         The Verilog of the fabric, which says the part of each module.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     modules : list of dict
         Result of `module_rows`.
     """
@@ -414,7 +414,7 @@ def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[
     design : Design
         The Verilog of the fabric, from which instances are counted.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     """
     times = count_instances(design)
     return [

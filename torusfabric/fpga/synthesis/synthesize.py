@@ -60,11 +60,11 @@ __all__ = ["Progress", "Workplace", "synthesize"]
 #: Callback with the number of steps done, the number of all steps, and the name of the last step.
 Progress = Callable[[int, int, str], None]
 
-#: Module, or name of ROM contents -> result of `Flow.map_module` or `Flow.map_roms`.
+#: Module, or name of ROM contents -> result of `Flow.map_modules` or `Flow.map_roms`.
 Mapped = dict[str, dict[str, Any]]
 
-#: Most ROMs in one run of yosys.
-ROM_BATCH = 64
+#: Most modules and ROMs in one run of yosys.
+MODULE_BATCH, ROM_BATCH = 16, 64
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
     design, device = flow.design, flow.device
     yardsticks = _crossbar_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
-    steps.total = sum(len(each.counted_modules) + len(_rom_batches(each)) for each in designs)
+    steps.total = sum(len(_module_batches(each)) + len(_rom_batches(each)) for each in designs)
     steps.total += (len({*design.classes, design.top}) * (1 + len(seeds))) if seeds else 0
     mapped = _map_modules(flow, steps)
     full = {shape: _total_costs(each.design, _map_modules(each, steps))["full"].luts
@@ -327,6 +327,16 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
     return flows
 
 
+def _module_batches(design: Design) -> list[list[str]]:
+    """Return the names of all modules of a design that are mapped, in lists of similar length.
+
+    All modules of a list are translated into cells in one run of yosys.
+    """
+    names = design.counted_modules
+    count = -(-len(names) // MODULE_BATCH)
+    return [names[k::count] for k in range(count)]
+
+
 def _rom_batches(design: Design) -> list[list[str]]:
     """Return the names of all ROM contents in a design, in lists of at most `ROM_BATCH` names.
 
@@ -341,13 +351,13 @@ def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
     """Map all modules of a design, and all its ROMs: translate each into cells of the device.
 
     `flow` has the design, and `steps` runs the steps and records their times. The result has, by
-    name of the module or of the ROM contents, the dictionary that `Flow.map_module` or
+    name of the module or of the ROM contents, the dictionary that `Flow.map_modules` or
     `Flow.map_roms` returns.
     """
-    names, batches = flow.design.counted_modules, _rom_batches(flow.design)
-    results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
-    roms = steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs")
-    mapped = dict(zip([*names, *chain(*batches)], [*results, *chain(*roms)], strict=True))
+    modules, roms = _module_batches(flow.design), _rom_batches(flow.design)
+    results = steps.run(flow.map_modules, modules, lambda batch: f"synthesized {batch[-1]}")
+    results += steps.run(flow.map_roms, roms, lambda batch: f"synthesized {len(batch)} ROMs")
+    mapped = dict(zip(chain(*modules, *roms), chain(*results), strict=True))
     for name, result in mapped.items():
         steps.record_time("yosys", name, result["seconds"])
     return mapped
