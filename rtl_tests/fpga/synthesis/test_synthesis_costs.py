@@ -291,7 +291,8 @@ def test_a_full_device_has_both_kinds(monkeypatch):
     assert {row["style"] for row in report.memories} == {"block", "distributed"}
     assert report.fabric["fits"]
     design = emit(fabric, ram=report.ram)
-    assert {"endpoint_0", "endpoint_0_ram_1"} <= design.modules.keys()
+    comments = [design.comments[name] for name in ("endpoint_0", "endpoint_0_ram_1")]
+    assert comments == ["Of node 0.", "Of nodes 1, 2, 3."]
 
 
 def test_wide_words_take_several_blocks():

@@ -177,7 +177,7 @@ def _write_rule(chosen: Memories, memories: Memories) -> MemoryRule:
     whole = MemoryRule(tuple(entries))
     for entry in entries[1:]:
         fewer = MemoryRule(tuple(each for each in whole.entries if each != entry))
-        if entry.count is None and find_styles(fewer) == find_styles(whole):
+        if find_styles(fewer) == find_styles(whole):
             whole = fewer
     *others, last = whole.entries
     return MemoryRule((*others, replace(last, depth=None, width=None)))
