@@ -27,6 +27,7 @@ SCRIPTS = {
         "cases",
         {"torus", "collective", "length", "cycles", "goal", "met"},
     ),
+    "cycle_goals.py --random 3 --only scatter,alltoall": ("cases", {"torus", "met"}),
     "engine_costs.py --only none": ("rows", set()),
     "engine_speed.py --times 0 --pairs 0": ("rows", set()),
     "form_cycles.py --tori 3x3 --most 4": (

@@ -76,10 +76,11 @@ PLAN_OPTIONS_TEXT = """
 --latency K: Steps from the arrival of a block to its departure, or auto: for a table of sums, the
     number with the fewest cycles in hardware. Default: 1.
 --link-latency K|AXIS:K|LINK=K,..: Cycles of a link, 1 to 64. Default: 1. Examples: 4 for all links,
-    0:1,1:4 by axis, 2,5:+0=4 for some links.
+    0:1,1:4 by axis, 2,5:+0=4 for some links, 2x1=8 for the links between the halves of axis 0.
 --rate R|AXIS:R|LINK=R,..: Flits a cycle of a link, as a number or a ratio: p/q is p parallel links
     that each carry a flit every q cycles. Default: 1. Examples: 2 for all links, 0:2,1:1/2 by axis,
-    5:+0=1/2 for some links, capacity/50 for an attribute of a graph file in units of 50.
+    5:+0=1/2 for some links, 2x1=1/2 for the links between the halves of axis 0, capacity/50 for
+    an attribute of a graph file in units of 50.
 --duplex: Use of a link: full carries a message each way at once, half one way at a time. Default:
     full.
 --trees T: Number of spanning trees that a message uses at once, by spanning-tree and any-network.

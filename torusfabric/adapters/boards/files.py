@@ -303,7 +303,7 @@ def _board_facts(system: BoardSystem) -> dict[str, Any]:
                         "link": link,
                         "node": int(boards.nodes_by_board[board, node]),
                         "port": names[port],
-                        "latency": boards.latency_cycles[link],
+                        "latency": boards.latency_cycles[board][link],
                         "to": {"board": end.board, "link": end.link},
                     }
                     for link, ((node, port), end) in enumerate(
