@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_text
 from ..analysis.volume import cycle_limit
-from ..collective import Collective, split_names
+from ..collective import split_names
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
@@ -185,8 +185,6 @@ def _comparison_hardware(
 ) -> "HardwareSettings":
     """Return the choices about hardware, such as the width, with which each schedule is built.
 
-    The operators are those of the first collective in `selections` that reduces.
-
     Raises
     ------
     InputError
@@ -197,9 +195,8 @@ def _comparison_hardware(
     most, target = arguments.max_flits, arguments.target
     for one in selections:
         require_hardware_memory(one.topology, one.collective, flits=most or arguments.flits)
-    collectives: list[Collective] = [one.collective for one in selections]
-    reducing = next((one for one in collectives if one.reducing), collectives[0])
-    operators = operators_of_spec(FabricSpec.of(vars(arguments)), reducing)
+    spec = FabricSpec.of(vars(arguments))
+    operators = operators_of_spec(spec, (one.collective for one in selections))
     return HardwareSettings(
         arguments.width,
         arguments.flits,
@@ -339,7 +336,7 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
     spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
     selection = parse_selection(spec)
     topology, collective = selection.topology, selection.collective
-    require_width(arguments.width, operators_of_spec(spec, collective))
+    require_width(arguments.width, operators_of_spec(spec, [collective]))
     require_hardware_memory(topology, collective, flits=lengths[-1])
     curves: dict[str, list[int | None]] = {}
     with progress_bar("planning") as progress:

@@ -12,7 +12,7 @@ the name of its collective.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -514,7 +514,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         selection.collective.check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
-        operators = operators_of_spec(spec, selection.collective)
+        operators = operators_of_spec(spec, [selection.collective])
     return replace(selection, beat=_choose_beat(spec, selection), operators=operators)
 
 
@@ -572,28 +572,29 @@ def _check_open_root(collective: Collective) -> None:
         )
 
 
-def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
-    """Return the operators of ``--op`` and ``--signed``; none for a collective without reduction.
+def operators_of_spec(spec: FabricSpec, collectives: Iterable[Collective]) -> tuple[Operator, ...]:
+    """Return the operators of ``--op`` and ``--signed``; none if no mode is a reduction.
 
     Parameters
     ----------
     spec : FabricSpec
         The choices of the user.
-    collective : Collective
-        The collective of the mode that gets the operators.
+    collectives : iterable of Collective
+        The collective of each mode.
 
     Raises
     ------
     InputError
         If an operator is unknown, ``--signed`` is given for an operator without a signed one, or
-        either option is given for a collective that does not reduce.
+        either option is given and no collective reduces.
     """
-    if not collective.reducing:
+    kinds = {collective.kind: collective.reducing for collective in collectives}
+    if not any(kinds.values()):
         for name in ("op", "signed"):
             if getattr(spec, name):
                 raise InputError(
                     f"--{name} is for reductions (reduce, reduce-scatter, allreduce); leave it "
-                    f"out for {collective.kind}"
+                    f"out for {', '.join(kinds)}"
                 )
         return ()
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))

@@ -190,8 +190,7 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> BuiltFabric:
     )
     chosen = choose_schedules(spec, purpose)
     schedules = [one.schedule for one in chosen]
-    reducing = [s.collective for s in schedules if s.collective.reducing]
-    operators = operators_of_spec(spec, (reducing or [schedules[0].collective])[0])
+    operators = operators_of_spec(spec, (schedule.collective for schedule in schedules))
     found = []
     for one in chosen:
         with progress_bar("checking") as progress:

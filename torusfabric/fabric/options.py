@@ -31,8 +31,9 @@ from .adapter_access import all_adapter_options
 
 __all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "add_bus_option",
            "add_fabric_file_option", "add_fabric_options", "add_flits_option",
-           "add_prefix_option", "add_ram_option", "add_run_options", "add_selection_arguments",
-           "add_tables_options", "add_top_options", "fabric_options"]  # fmt: skip
+           "add_operator_options", "add_prefix_option", "add_ram_option", "add_run_options",
+           "add_selection_arguments", "add_tables_options", "add_top_options",
+           "fabric_options"]  # fmt: skip
 
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
@@ -292,7 +293,19 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
     add_options(group, WIDTH, **SETTINGS)
     add_flits_option(group, ranges=compared)
     forms = [] if compared else [FORMS, streams.BARRIER]
-    add_options(group, MAX_FLITS, *forms, OPERATORS_TEXT, **SETTINGS)
+    add_options(group, MAX_FLITS, *forms, **SETTINGS)
+    add_operator_options(group)
+
+
+def add_operator_options(group: Any) -> None:
+    """Add ``--op`` and ``--signed``, the operators of reductions, to `group`.
+
+    Parameters
+    ----------
+    group : ArgumentParser or argument group
+        The parser, or the group of its options, that gets the options.
+    """
+    add_options(group, OPERATORS_TEXT, **SETTINGS)
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:

@@ -92,29 +92,42 @@ def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
     `bit_classes`. A fabric without a reduction has no operator module. `design` is the Verilog of
     the fabric.
     """
-    modules, unit = [], fabric.operator_unit
-    if unit is not None:
-        name = fabric.prefix + make_pair_module(unit, fabric.width).name
-        modules = [name] * (name in design.modules)
-    return FabricOperators(modules, bit_classes(fabric))
+    unit = fabric.operator_unit
+    if unit is None:
+        return FabricOperators([], bit_classes(fabric))
+    name = fabric.prefix + make_pair_module(unit, fabric.width).name
+    return FabricOperators(
+        [name] * (name in design.modules), bit_classes(fabric), latency=unit.latency
+    )
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the proof task for the operator module: it computes the formulas of its operators.
 
     The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
-    of the fabric.
+    of the fabric. Operators without a formula are left out; `operators` compares them with their
+    functions.
     """
     unit, width = fabric.operator_unit, fabric.width
     for module in find_operators(fabric, design).modules:
         assert unit is not None
         model = HarnessBuilder(design, module.removeprefix(fabric.prefix), resets=False)
-        for code, operator in zip(unit.operator_codes, unit.operators, strict=True):
-            assert operator.proof is not None  # checked by `check_provable`
-            chosen = f"code == {code}" if unit.n_control_bits else "1'b1"
-            wanted = operator.proof("a", "b", width)
-            model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
-        yield model.make_harness("for all words, the result is that of the chosen operator")
+        ages = range(unit.latency + 1)
+        resets = [earlier_value("rst", age) for age in ages if model.has_name("rst")]
+        formulas = [
+            (operator, code, operator.proof("a", "b", width))
+            for code, operator in zip(unit.operator_codes, unit.operators, strict=True)
+            if operator.proof
+        ]
+        for operator, code, formula in formulas:
+            others = [earlier_value(f"(code != {code})", age) for age in ages]
+            right = f"result == {earlier_value(formula, unit.latency)}"
+            model.claim(
+                f"result_is_{operator.label}",
+                " || ".join([*resets, *others * (unit.n_control_bits > 0), right]),
+            )
+        if formulas:
+            yield model.make_harness("for all words, the result is that of the chosen operator")
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:

@@ -22,6 +22,7 @@ from ....proof.lemmas import (
     wiring_claim,
     word_claim,
 )
+from ....proof.operators import operator_assumptions
 from ....proof.prove import ASSUMPTIONS, check_provable, collect_proofs
 from ....proof.report import ModuleProof, Proof
 from ....proof.solver import Harness
@@ -251,6 +252,7 @@ def _list_assumptions(system: BoardSystem) -> Iterator[str]:
     yield from ASSUMPTIONS
     if system.fabric.tables:
         yield from system.fabric.tables.proofs.assumptions(system.fabric)
+    yield from operator_assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
         f"Oscillators are within {plan.ppm:g} ppm, and the delay of a cable is within "
