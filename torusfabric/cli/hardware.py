@@ -52,9 +52,11 @@ LEAST_BRAM_FILL = 0.25
 #: Heads of the columns of the table of modes, by the keys of a count.
 HEADS = {
     "router_luts": "router LUTs",
+    "router_gates": "router GE",
     "router_ffs": "FFs",
     "router_brams": "BRAMs",
     "luts": "fabric LUTs",
+    "gates": "fabric GE",
     "ffs": "FFs",
     "brams": "BRAMs",
     "memory_bits": "memory bits",
@@ -97,7 +99,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         -o --output DIR: Folder for the files. Example: out/.
         """,
         FORCE,
-        flow={"choices": ("vivado", "quartus")},
+        flow={"choices": ("vivado", "quartus", "librelane")},
         output={"type": folder_argument, "required": True},
     )
 
@@ -109,7 +111,10 @@ def _add_synth_options(synth: ArgumentParser) -> None:
         """
         --target NAME: Device: ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or
             gowin-gw1nr-9; without place and route also xilinx-7, xilinx-us, cyclone-v, nexus,
-            gatemate and efinix, the largest known or with a part behind. Example: xilinx-us-vu9p.
+            gatemate and efinix, the largest known or with a part behind, and asic for silicon.
+            Example: xilinx-us-vu9p.
+        --liberty FILE: with --target asic: Liberty file with the cells of a process. Default: cells
+            of no process, with typical areas.
         --mapping: Goal of synthesis: compact for few LUTs, fast for wide multiplexers where the
             device has them. Default: compact.
         --pnr: Place and route as well, which gives clock frequencies.
@@ -180,8 +185,15 @@ def run_synth(arguments: Namespace) -> None:
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
     from ..fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
     from ..fpga.synthesis.synthesize import synthesize
-    from ..fpga.synthesis.target import find_target
+    from ..fpga.synthesis.target import SILICON, find_target
 
+    if arguments.liberty:
+        if arguments.target != SILICON:
+            raise InputError(
+                f"--liberty is for --target asic, not {arguments.target}; leave it out, or give "
+                "--target asic"
+            )
+        arguments.target = f"{SILICON}:{arguments.liberty}"
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
     require_result_memory("--seeds", seeds)
@@ -253,7 +265,8 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
     `found` is the result of `cost_by_mode`: the costs of each mode, and of all modes together.
     """
     together, ratios = found["together"], found["ratios"]
-    heads = [*HEADS, "inputs"]
+    columns = {name: head for name, head in HEADS.items() if name in together}
+    heads = [*columns, "inputs"]
     rows = [
         [
             f"{mode['collective']} by {mode['algorithm']}, alone",
@@ -262,12 +275,12 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
         for mode in found["modes"]
     ]
     rows.append(["together", *map(together.get, heads), ""])
-    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
+    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in columns]
     inputs = together["inputs"] / max(mode["inputs"] for mode in found["modes"])
     rows.append(["together / largest alone", *shown, f"{inputs:.2f}", ""])
     print_line()
     print_line("cost by mode")
-    print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
+    print_table(["", *columns.values(), "crossbar inputs", "own"], rows)
     shared, words = together["shared_inputs"], together["words"]
     print_line(f"shared crossbar inputs, selected in two modes or more: {shared}")
     apart = (

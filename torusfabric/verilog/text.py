@@ -20,7 +20,7 @@ from ..rtl.amaranth_private import no_inferred_names
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
 from ..rtl.modules import SharedModule, UnknownToZero
-from ..rtl.multiplexer import Multiplexer
+from ..rtl.multiplexer import Multiplexer, Selector
 from ..rtl.netlist import ROM, Netlist, Role
 from ..toolchain.public import public
 from ..toolchain.quoting import line_comment
@@ -69,7 +69,7 @@ def emit(
     ram : str
         Memory rule in the notation of `MemoryRule.parse`: the RAM style of each memory.
     flow : str, optional
-        Vendor flow, ``vivado`` or ``quartus``: adds a project and constraints to the files.
+        ``vivado``, ``quartus`` or ``librelane``: adds a project and constraints to the files.
     templates : bool
         True if the files include an instance of the fabric to copy, and assertions to bind.
 
@@ -81,7 +81,7 @@ def emit(
     Raises
     ------
     InputError
-        If `fabric` is no `Fabric`, `ram` no memory rule, or `flow` no vendor flow.
+        If `fabric` is no `Fabric`, `ram` no memory rule, or `flow` no flow.
 
     Examples
     --------
@@ -328,9 +328,13 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
     from ..rtl.chosen_sum import ChosenSum
     from .ecp5 import ECP5, multiplexer_body, sum_body
     from .lut6 import LUT6, lut6_body
+    from .one_hot import ASIC, one_hot_body
 
     if isinstance(shape, Multiplexer):
-        return {ECP5: multiplexer_body(shape), LUT6: lut6_body(shape)}
+        bodies = multiplexer_body(shape), lut6_body(shape), one_hot_body(shape)
+        return dict(zip((ECP5, LUT6, ASIC), bodies, strict=True))
+    if isinstance(shape, Selector):
+        return {ASIC: one_hot_body(shape)}
     return {ECP5: sum_body(shape)} if isinstance(shape, ChosenSum) else {}
 
 

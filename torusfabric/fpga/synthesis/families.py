@@ -69,7 +69,7 @@ FAMILIES = {
         pnr="nextpnr-ice40",
         pnr_args=("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         defines=(LUT4,),
-        logic_cells=count_ice40_cells,
+        module_costs=count_ice40_cells,
     ),
     # PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
     # more LUTs and fewer levels. Multiplexers whose Verilog has a body of ECP5 cells use these
@@ -128,7 +128,7 @@ FAMILIES = {
         },
         defines=(LUT6,),
         inputs=6,
-        logic_cells=count_alms,
+        module_costs=count_alms,
     ),
     "nexus": Family(
         "synth_nexus -noiopad",

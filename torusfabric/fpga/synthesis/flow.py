@@ -6,6 +6,7 @@ are the words in it. A key of the cache covers the Verilog, the options and the 
 tools, so that a module that did not change is not mapped again.
 """
 
+import functools
 import json
 import re
 import time
@@ -17,6 +18,7 @@ from typing import Any
 from ...errors import WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
+from ...toolchain.files import write_text_file
 from ...verilog.design import Design
 from .family import Cost, Family, Mapping
 from .lut_purposes import count_luts_by_purpose
@@ -87,7 +89,7 @@ class Flow:
         modules, seconds = self._run_yosys(self._file_stem(name), text, synth, name, stubs)
         module = modules[name]
         cost = self.device.module_cost(module, children)
-        price = lambda kind: self.family.cell_cost(kind) or Cost()
+        price = functools.cache(lambda kind: self.family.cell_cost(kind) or Cost())
         found = {
             "cost": vars(cost),
             "ports": {n: [p["direction"], len(p["bits"])] for n, p in module["ports"].items()},
@@ -252,7 +254,7 @@ class Flow:
         return self.family.yosys_script(top, self.mapping, pads=pads)
 
     def _cache_key(self, *parts: object) -> str:
-        family = self.device.family, self.family.defines
+        family = self.device.family, self.family.defines, self.family.files
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
@@ -320,6 +322,8 @@ class Flow:
             Time that yosys took.
         """
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        for file, content in self.family.files:
+            write_text_file(self.folder / file, content)  # whole: steps run in parallel
         defined = "".join(f"-D{name} " for name in self.family.defines)
         script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
         if children:

@@ -233,7 +233,7 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
     full = {shape: _total_costs(each.design, _map_modules(each, steps))["full"].luts
             for shape, each in yardsticks.items()}  # fmt: skip
     totals = _total_costs(design, mapped)
-    price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
+    price = lambda name: (totals[name].brams, totals[name].logic_size, totals[name].ffs)
     # Router -> input that ROMs drive -> name of the contents with the highest cost.
     dearest = {
         name: {port: max(contents, key=price) for port, contents in router.settings.items()}
@@ -260,7 +260,7 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
             costs[name],
             roms=sorted({*dearest[name].values()}),
             clock=clocks[name],
-            full=full[router.shape] if router.shape else None,
+            full=full.get(router.shape) if router.shape else None,
         )
         for name, router in design.classes.items()
     ]
@@ -287,11 +287,12 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
     A shape is the numbers of in-ports, words, bits and settings of a router, and routers with equal
     shapes share a crossbar. The results differ from `flow` in design, folder and mapping. The
-    mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
+    mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs. On silicon
+    nothing is compared.
     """
     flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
-        if shape is None:
+        if shape is None or not flow.family.inputs:
             continue
         folder = flow.folder / f"full-crossbar-{len(flows)}"
         folder.mkdir(exist_ok=True)
