@@ -1,13 +1,17 @@
 """Networks with relays, rates and broken links on several boards: simulation, bench and proof."""
 
 import json
+from dataclasses import replace
+from functools import cache
 
 import pytest
 from helpers import few
 from make_bench import have_bench, run_bench
 
 import torusfabric as tf
+from torusfabric.adapters.boards import prove_boards
 from torusfabric.adapters.boards.drive import simulate_boards
+from torusfabric.adapters.boards.files import emit_boards
 from torusfabric.cli import main
 from torusfabric.toolchain import tools
 
@@ -73,11 +77,68 @@ def test_loaded_tables_serve_relays_and_rates(option):
 def test_cut_links_alone_have_their_latency():
     """On a network whose nodes differ, only links between boards take the least latency."""
     boards = system_of("4x2 --boards 2x1 --rate 2x1=1/2").boards
-    assert set(sum(boards.latency_cycles, ())) == {8}
-    assert boards.torus.cycles_of_arc[0].tolist() == [1, 8, 1, 1]
+    assert set(sum(boards.latency_cycles, ())) == {9}
+    assert boards.torus.cycles_of_arc[0].tolist() == [1, 9, 1, 1]
     # The links of one board may differ from those of another one.
     boards = system_of(NETWORKS[2][0]).boards
     assert [each[0] for each in boards.latency_cycles] == [12, 8]
+
+
+@pytest.mark.parametrize(
+    ("rate", "width", "bits", "parts"),
+    few(3, [("1/3", 5, 2, 3), ("1/4", 5, 2, 3), ("2/2", 4, 4, 1), ("3/2", 7, 4, 2),
+            ("1/16", 3, 1, 3), ("1/2", 1, 1, 1), ("1/2", 64, 32, 2)]),
+)  # fmt: skip
+def test_a_narrow_cable_carries_a_flit_in_parts(rate, width, bits, parts):
+    """If all cut links have rates of at most 1/n, cables have one n-th of the bits of a flit."""
+    words = f"4 alltoall --boards 2 --rate 2={rate} --flits 3 --width {width}"
+    system = tf.FabricSpec.parse(words).make().system
+    plan = system.link_plan
+    assert (plan.width, plan.parts) == (bits, parts)
+    assert system.netlists[0].outputs["link_0_tx_word"] == bits
+    latency = system.boards.latency_cycles[0][0]
+    assert plan.latencies == (latency - parts + 1,)
+    assert latency == max(plan.least_latency, system.boards.link_spacing)
+    report = simulate_boards(system, jobs=4, link_errors=1e-3)
+    assert report.passed, report.first_wrong
+    assert report.words_checked
+
+
+def test_cables_carry_whole_flits_where_any_link_is_fast_or_tables_are_loaded():
+    assert system_of("4x2 --boards 2x2 --rate 0:1/2", "allgather").link_plan.parts == 1
+    loaded = "4 --boards 2 --rate 2=1/2 --link-latency 9 --tables ram"
+    assert system_of(loaded, "allgather").link_plan.parts == 1
+
+
+@cache
+def narrow():
+    """Return a fabric on two boards with narrow cables, and its Verilog."""
+    system = system_of("4 --boards 2 --rate 2=1/3", "allgather", "--flits 2")
+    return system, emit_boards(system)
+
+
+@pytest.mark.skipif(tools.find("z3") is None, reason="needs z3")
+@pytest.mark.parametrize(
+    ("module", "old", "new", "step"),
+    few(4, [
+        ("router_0", "chooses_1 <= table", "chooses_1 <= ~table", "whole runs"),
+        ("router_0", "& valid_0", "| valid_0", "whole runs"),
+        ("splitter", "sends ? flit : ", "sends ? ~flit : ", "splitter"),
+        ("joiner", "{came[1:0], kept}", "{kept, came[1:0]}", "joiner"),
+        ("splitter", "assign part = word[2:0]", "assign part = word[5:3]", "splitter"),
+        ("board_0", ".sends(sends[0][1])", ".sends(sends[0][0])", "splitter_0.sends"),
+        ("board_0", ".flit(tx[0][15:8])", ".flit(tx[0][7:0])", "wiring"),
+        ("board_0", ".came(came_0)", ".came(came_1)", "joiner_0.came"),
+    ]),
+)  # fmt: skip
+def test_faults_of_narrow_cables_are_refuted(module, old, new, step):
+    system, design = narrow()
+    text = design.modules[module]
+    assert old in text
+    wrong = replace(design, modules=design.modules | {module: text.replace(old, new, 1)})
+    proof = prove_boards(system, design=wrong)
+    assert not proof.proved
+    assert step in (proof.counterexample.module, proof.counterexample.signal)
 
 
 @pytest.mark.parametrize("board", ["0", "1"])
@@ -111,7 +172,7 @@ def test_boards_of_such_networks_are_proved(capsys, options):
 
 def test_a_plan_in_a_file_has_the_latency_of_boards(tmp_path, capsys):
     plan, end = str(tmp_path / "plan.json"), ["--boards", "2x1", "--width", "8"]
-    for latency, line in (("2", "as in 2x1=8"), ("2,2x1=8", "")):
+    for latency, line in (("2", "as in 2x1=9"), ("2,2x1=9", "")):
         words = ["4x2", "allgather", "--rate", "2x1=1/2", "--link-latency", latency, "-o", plan]
         assert main(["plan", *words]) == 0
         assert main(["simulate", "--plan", plan, *end]) == bool(line)

@@ -16,7 +16,6 @@ The *identity word* of an operator changes no word that it is combined with, suc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from ..rtl.links import Link
 from ..rtl.netlist import Role
 from ..rtl.operator_unit import make_pair_module
-from .gates import FabricOperators, Flop, GateModule
+from .gates import FabricOperators, Flop, Gate, GateModule
 from .model import HarnessBuilder, earlier_value
 
 if TYPE_CHECKING:
@@ -36,15 +35,37 @@ __all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
            "operator_harnesses", "find_operators", "link_registers"]  # fmt: skip
 
 
-def delay_line_module(name: str, width: int, registers: int) -> GateModule:
+def delay_line_module(name: str, width: int, registers: int, parts: int = 0) -> GateModule:
     """Return a module that stands for a link in symbolic execution: a delay line.
 
-    It has `registers` registers of `width` bits, one behind the other, and the name `name`.
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    width : int
+        Bits of a word.
+    registers : int
+        Number of registers of `width` bits, one behind the other.
+    parts : int
+        For a link that carries each word in parts, their number. The input `sends` is then high
+        with a word to send. A word becomes unknown if `sends` is low in its cycle, or high before
+        all of its parts are sent.
     """
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
-    flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
-    return GateModule(name, {"sent": stages[0]}, {"arrived": stages[-1]}, flops=flops)
+    gates, entering, sends = list[Gate](), list(stages), bits.size
+    for number in range(parts):
+        entering[number] = [sends + 1 + number * width + bit for bit in range(width)]
+        for y, bit in zip(entering[number], stages[number], strict=True):
+            low, high = ("x", bit) if number == 0 else (bit, "x")
+            gates.append(Gate("MUX", y, low, high, sends))
+    flops = [
+        Flop(q, d)
+        for now, later in zip(entering, stages[1:], strict=False)
+        for d, q in zip(now, later, strict=True)
+    ]
+    inputs = {"sent": stages[0]} | ({"sends": [sends]} if parts else {})
+    return GateModule(name, inputs, {"arrived": stages[-1]}, gates=gates, flops=flops)
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:

@@ -187,6 +187,12 @@ class Boards:
         cycles = self.torus.cycles_of_arc[self.nodes_by_board]
         return tuple(tuple(int(board[at]) for at in self.link_ports) for board in cycles)
 
+    @cached_property
+    def link_spacing(self) -> int:
+        """The least cycles from a flit to the next on the links between boards."""
+        cut = arcs_between_blocks(self.torus, self.counts)
+        return int(self.torus.spacing_of_arc[cut].min())
+
     # The spanning tree with board 0 as its root
 
     @cached_property

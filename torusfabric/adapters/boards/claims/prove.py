@@ -37,6 +37,7 @@ from .buffers import buffer_harness, receiver_harness
 from .cables import ProofSubject, board_subject, board_wires, join_boards
 from .control import agreement_harness, barrier_harness
 from .crcs import check_received_crc, check_sent_crc, received_crc_harness, sent_crc_harness
+from .narrow import narrow_cable_harnesses
 
 if TYPE_CHECKING:
     from ....toolchain.progress import Progress
@@ -204,7 +205,7 @@ def _check_crcs(system: BoardSystem, text: GateText) -> int:
 
     `system` is the fabric on all boards, and `text` the Verilog of a board, read as gates.
     """
-    prefix, width = system.fabric.prefix, system.fabric.width
+    prefix, width = system.fabric.prefix, system.link_plan.width
     receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.link_plan.latencies]
     sent = check_sent_crc(text.modules[f"{prefix}transmitter"], width)
     return sent + sum(check_received_crc(each, width) for each in receivers)
@@ -238,6 +239,7 @@ def board_link_harnesses(plan: LinkPlan, design: Design) -> Iterator[Harness]:
         Verilog of all boards.
     """
     yield sent_crc_harness(plan, design)
+    yield from narrow_cable_harnesses(plan, design)
     for latency in plan.latencies:
         yield buffer_harness(plan, latency, design)
         yield receiver_harness(plan, latency, design)
