@@ -79,8 +79,8 @@ def add_commands(commands: Commands) -> None:
         add_bus_option(parser)
         if parser is not prove:
             add_tables_options(parser)
-    add_ram_option(verilog, default="auto", otherwise="auto, the tool chooses")
-    add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
+    add_ram_option(verilog, auto="the tool chooses")
+    add_ram_option(synth, auto="chosen so that the fabric fits the device, see the report")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
     _add_prove_options(prove)
@@ -183,9 +183,10 @@ def run_synth(arguments: Namespace) -> None:
     """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
-    from ..fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
+    from ..fpga.synthesis.memory_choice import block_ram_fill
     from ..fpga.synthesis.synthesize import synthesize
     from ..fpga.synthesis.target import SILICON, find_target
+    from ..verilog.module_text import AUTO
 
     if arguments.liberty:
         if arguments.target != SILICON:
@@ -201,9 +202,9 @@ def run_synth(arguments: Namespace) -> None:
     for one in made.chosen:
         if one.forms and one.why:
             send_notice(f"Forms of {one.schedule.collective}: {one.why}")
+    chosen = arguments.ram == AUTO
     with progress_bar("writing Verilog"):
-        rule = arguments.ram or fitting_memory_rule(made.fabric, device)
-        design = verilog.emit(made.fabric, command=command_line(arguments, made), ram=rule)
+        design = made.fabric if chosen else verilog.emit(made.fabric, ram=arguments.ram)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,
@@ -213,7 +214,7 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, seeds + 1)),
             progress=progress,
         )
-    share = block_ram_fill(made.fabric, device, rule, report.fabric["brams"])
+    share = block_ram_fill(report, device)
     root = None
     if made.fabric.program.any_root:
         # Compare with the best fabric for root 0; some algorithms plan only for any root.
@@ -237,7 +238,7 @@ def run_synth(arguments: Namespace) -> None:
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
-    if share is not None and share < LEAST_BRAM_FILL:
+    if not chosen and share is not None and share < LEAST_BRAM_FILL:
         print_line(
             f"block RAMs are {100 * share:.0f} % full: --ram distributed:DEPTH makes memories of "
             "up to DEPTH words of LUTs"

@@ -327,24 +327,23 @@ def add_prefix_option(group: Any) -> None:
     add_options(group, PREFIX, **SETTINGS)
 
 
-def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
+def add_ram_option(parser: argparse.ArgumentParser, *, auto: str) -> None:
     """Add ``--ram``: the rule that decides which kind of FPGA memory each memory of a node becomes.
 
     Parameters
     ----------
     parser : ArgumentParser
         The parser that gets the option.
-    default : str or None
-        Value without the option.
-    otherwise : str
-        Text in the help that describes this default.
+    auto : str
+        Text in the help that describes the rule ``auto``, the default.
     """
     text = f"""
-        --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
-            distributed, block, ultra or auto. A memory takes the first style whose DEPTH and
-            WIDTH it does not exceed. Default: {otherwise}. Example: distributed:32,block.
+        --ram RULE: Kind of RAM of the memories of nodes, STYLE[:DEPTH[xWIDTH]][@COUNT],..: tool,
+            registers, distributed, block or ultra. A memory takes the first style whose DEPTH and
+            WIDTH it does not exceed, and that COUNT memories do not have yet. Default: auto:
+            {auto}. Example: distributed:32,block.
         """
-    add_options(parser.add_argument_group("hardware"), text, ram={"default": default})
+    add_options(parser.add_argument_group("hardware"), text, ram={"default": "auto"})
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:

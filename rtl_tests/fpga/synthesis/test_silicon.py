@@ -49,7 +49,7 @@ def cost_of(text, target, folder):
     design = Design({"top": text}, "top", {"top": {}})
     versions = {"yosys": tools.version("yosys")}
     flow = Flow(design, device, Mapping.COMPACT, versions, folder, Cache(folder / "cache"))
-    return Cost(**flow.map_module("top")["cost"])
+    return Cost(**flow.map_modules(["top"])[0]["cost"])
 
 
 def test_areas_are_multiples_of_the_smallest_nand_gate(liberty):

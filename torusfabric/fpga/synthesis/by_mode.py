@@ -16,6 +16,7 @@ from ...program.counts import count_inputs
 from ...program.merge import merge
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
+from ...verilog import emit
 from . import synthesize as synthesis
 
 if TYPE_CHECKING:
@@ -201,7 +202,8 @@ def _cost_of_program(
         Called after each step of the synthesis.
     """
     alone = fabric.with_program(program)
-    found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
+    design = emit(alone, ram=report.ram)  # the same rule, so that costs can be compared
+    found = synthesis.synthesize(design, report.target, mapping=report.mapping, progress=progress)
     return _report_costs(alone, found)
 
 

@@ -2,8 +2,8 @@
 
 Logic is LUTs, or gates of silicon, in gate equivalents.
 
-The user is `Flow.map_module`. `count_luts_by_purpose` follows data from the input ports through the
-netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to
+The user is `Flow.map_modules`. `count_luts_by_purpose` follows data from the input ports through
+the netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to
 *settings*, the control of select bits. The numbers are counted on the netlist, so that they add up
 to its logic.
 """

@@ -8,14 +8,15 @@ modules of its instances, and the *contents* of a ROM are the words in it.
 import io
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 
 from ...verilog import Design
-from ...verilog.design import RouterClass
+from ...verilog.design import RouterClass, count_instances
+from ...verilog.module_text import AUTO
 from .family import Cost
 
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "cost_per_bit",
@@ -67,6 +68,11 @@ class SynthesisReport:
         cached result has the seconds of the original run.
     tools : dict of str to str
         Tool -> version.
+    ram : str
+        Memory rule in the notation of `MemoryRule.parse`, by which memories have their kind of RAM.
+    memories : list of dict
+        A row for each size and kind of RAM: ``width`` in bits, ``depth`` in words, ``style``, and
+        the number of ``memories``.
     """
 
     target: str
@@ -80,6 +86,8 @@ class SynthesisReport:
     seeds: list[int]
     runs: list[dict[str, Any]]
     tools: dict[str, str]
+    ram: str = AUTO
+    memories: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def fmax_mhz(self) -> float | None:
@@ -90,7 +98,9 @@ class SynthesisReport:
     @property
     def cost_columns(self) -> dict[str, str]:
         """Fields of `Cost` in tables and their heads; the first one is the logic."""
-        return _SILICON_COLUMNS if self.fabric["gates"] else _FPGA_COLUMNS
+        if self.fabric.get("gates"):
+            return _SILICON_COLUMNS
+        return _FPGA_COLUMNS | ({"cells": "cells"} if self.fabric.get("cells") else {})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a plain dict."""
@@ -129,7 +139,15 @@ class SynthesisReport:
         table.add_row("fabric", str(nodes), *_number_cells(self.fabric, columns, several=several))
         if self.fabric["capacity"]:
             table.add_row("of the device", "", *map(self._capacity_share, columns))
-        more = (self._part_table(), self._rom_table(), self._crossbar_table(), self._tool_times())
+        rule = f"--ram {self.ram}" if self.memories else None
+        more = (
+            self._part_table(),
+            self._memory_table(),
+            rule,
+            self._rom_table(),
+            self._crossbar_table(),
+            self._tool_times(),
+        )
         return Group(table, *(part for part in more if part))
 
     def _part_table(self) -> Table | None:
@@ -145,6 +163,15 @@ class SynthesisReport:
         for part, count in parts.items():
             inside = [str(row["parts"].get(part, "")) for row in few]
             table.add_row(part, f"{count:.0f}", f"{100 * count / logic:.1f} %", *inside)
+        return table
+
+    def _memory_table(self) -> Table | None:
+        """Return the table of the memories by size and kind of RAM; None without memories."""
+        if not self.memories:
+            return None
+        table = _empty_table("memories by kind of RAM", "words", "bits", "memories")
+        for row in self.memories:
+            table.add_row(row["style"], *(str(row[k]) for k in ("depth", "width", "memories")))
         return table
 
     def _rom_table(self) -> Table | None:
@@ -228,7 +255,7 @@ def _number_cells(row: dict[str, Any], columns: Iterable[str], *, several: bool)
         *(f"{row[name]:.0f}" for name in columns),
         text("fmax_mhz", ".1f"),
         *([spread] * several),
-        *(text(f"{name}_per_bit", ".2f") for name in list(columns)[:2]),
+        *(text(f"{name}_per_bit", ".2f") for name in (next(iter(columns)), "ffs")),
     )
 
 
@@ -365,7 +392,7 @@ def luts_by_part(
     design : Design
         The Verilog of the fabric, which says the part of each module.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     modules : list of dict
         Result of `module_rows`.
     """
@@ -389,9 +416,9 @@ def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[
     design : Design
         The Verilog of the fabric, from which instances are counted.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     """
-    times = _instance_counts(design)
+    times = count_instances(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
         for name, result in mapped.items()
@@ -411,7 +438,7 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
     mapped : dict of str to dict
         Name of the contents -> its entry of the result of `Flow.map_roms`.
     """
-    times = _instance_counts(design)
+    times = count_instances(design)
     rows: list[tuple[str, str, Any, dict[str, Any]]] = []
     for name, contents in design.contents.items():
         rows.append((name, name, contents, mapped[name]["cost"]))
@@ -425,15 +452,3 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
         costs = {field: cost.get(field) for field in ("luts", "gates", "brams")}
         found.append({"name": name, **size, **costs, "bits": math.prod(size.values())})
     return sorted(found, key=lambda row: (-row["bits"], row["name"]))
-
-
-def _instance_counts(design: Design) -> dict[str, int]:
-    """Return the number of instances of each module in `design`, by name.
-
-    ROMs are counted by the name of their contents, since all are instances of one module.
-    """
-    times = {design.top: 1}
-    for name in reversed(design.modules):  # parents come before their children
-        for child, count in design.instances.get(name, {}).items():
-            times[child] = times.get(child, 0) + count * times.get(name, 0)
-    return times
