@@ -192,9 +192,9 @@ def test_report_has_the_keys_others_read():
 def test_report_prints_as_a_table():
     text = printed(synthesize(design(8, 4), "ice40-hx8k"))
     rows = [[part.strip() for part in line.split("│")] for line in text.splitlines()]
-    assert ["", "router", "4", "32", "32", "0", "", "1.00", "1.00", ""] in rows
-    assert ["", "fabric", "4", "128", "128", "0", "", "", "", ""] in rows
-    assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "", "", "", ""] in rows
+    assert ["", "router", "4", "32", "32", "0", "32", "", "1.00", "1.00", ""] in rows
+    assert ["", "fabric", "4", "128", "128", "0", "128", "", "", "", ""] in rows
+    assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "1.7 %", "", "", "", ""] in rows
 
 
 def choose(memories, *, luts=83640, brams=208, rest=20000):

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...toolchain.values import Choice
 
-__all__ = ["Cost", "Family", "Mapping", "count_alms", "count_ice40_cells"]
+__all__ = ["Cost", "Family", "Mapping", "count_alms", "count_dual_luts",
+           "count_ice40_cells"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Cost:
     cells : int
         iCE40: logic cells of one LUT and one flip-flop. A flip-flop shares a cell only with the LUT
         that drives it and nothing else; a carry bit only with a LUT on the same inputs. Cyclone V:
-        an upper bound of the adaptive logic modules (ALMs).
+        an upper bound of the adaptive logic modules (ALMs). Xilinx: LUTs if two with five inputs
+        together share one, by its two outputs.
     urams : int
         Ultra RAMs of 288 kbit.
     gates : float
@@ -210,6 +212,44 @@ def count_ice40_cells(module: dict[str, Any]) -> Cost:
     )
     return Cost(cells=len(tables) + alone + chained)
 
+
+def count_dual_luts(module: dict[str, Any]) -> Cost:
+    """Count the LUTs that a module fills if two of five inputs together share a LUT6.
+
+    A LUT6 of Xilinx has two outputs, each a function of the same five inputs. Pairs are found one
+    by one, those with the most common inputs first, so that the count is an upper bound. LUTs that
+    are memory are not counted.
+    """
+    alone, small = 0, list[frozenset[Any]]()
+    for cell in module["cells"].values():
+        if not fnmatchcase(cell["type"], "LUT[1-6]") and cell["type"] != "INV":
+            continue
+        nets = {bits[0] for port, bits in cell["connections"].items() if port.startswith("I")}
+        inputs = frozenset(net for net in nets if isinstance(net, int))
+        if len(inputs) <= _DUAL_INPUTS:
+            small.append(inputs)
+        else:
+            alone += 1
+    free, pairs = set(range(len(small))), 0
+    readers: dict[Any, list[int]] = {}
+    for number, inputs in enumerate(small):
+        for net in inputs:
+            readers.setdefault(net, []).append(number)
+    for number in sorted(free, key=lambda k: -len(small[k])):
+        if number not in free:
+            continue
+        free.remove(number)
+        shared = Counter(k for net in small[number] for k in readers[net] if k in free)
+        for other, _ in shared.most_common():
+            if len(small[number] | small[other]) <= _DUAL_INPUTS:
+                pairs += 1
+                free.remove(other)
+                break
+    return Cost(cells=alone + len(small) - pairs)
+
+
+#: Inputs that the two functions of a LUT6 of Xilinx have together.
+_DUAL_INPUTS = 5
 
 #: Halves of an ALM that each Cyclone V cell takes, at most. Two LUTs of up to four inputs share an
 #: ALM. So do two LUTs of five inputs with two inputs in common, which is not counted on. An MLAB of

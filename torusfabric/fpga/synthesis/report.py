@@ -98,7 +98,9 @@ class SynthesisReport:
     @property
     def cost_columns(self) -> dict[str, str]:
         """Fields of `Cost` in tables and their heads; the first one is the logic."""
-        return _SILICON_COLUMNS if self.fabric.get("gates") else _FPGA_COLUMNS
+        if self.fabric.get("gates"):
+            return _SILICON_COLUMNS
+        return _FPGA_COLUMNS | ({"cells": "cells"} if self.fabric.get("cells") else {})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a plain dict."""
@@ -253,7 +255,7 @@ def _number_cells(row: dict[str, Any], columns: Iterable[str], *, several: bool)
         *(f"{row[name]:.0f}" for name in columns),
         text("fmax_mhz", ".1f"),
         *([spread] * several),
-        *(text(f"{name}_per_bit", ".2f") for name in list(columns)[:2]),
+        *(text(f"{name}_per_bit", ".2f") for name in (next(iter(columns)), "ffs")),
     )
 
 
