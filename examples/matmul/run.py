@@ -38,7 +38,7 @@ ROWS, COLUMNS = 0, 1
 
 #: Cycles of a job beside loading, runs, unloading and multiplying: the first entry is read,
 #: commands and messages reach the fabric, its first words leave it, and the last sums are written.
-CONSTANT_CYCLES = 14
+CONSTANT_CYCLES = 16
 
 
 def make_system(sizes: Sizes) -> System:
