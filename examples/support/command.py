@@ -110,8 +110,8 @@ def parse_torus(text: str, dimensions: int = 0, *, equal: bool = False) -> tf.To
         If the option names another topology.
     """
     torus = tf.parse_topology(text)
-    is_torus = isinstance(torus, tf.Torus) and dimensions in (0, torus.dimensions)
-    if is_torus and not (equal and len({*torus.sides}) > 1):
+    if (isinstance(torus, tf.Torus) and dimensions in (0, torus.dimensions)
+            and not (equal and len({*torus.sides}) > 1)):  # fmt: skip
         return torus
     sides = f" with {dimensions}{' equal' * equal} sides" if dimensions else ""
     like = "x".join("4" * (dimensions or 2))
