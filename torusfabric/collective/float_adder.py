@@ -117,7 +117,7 @@ def add_float_adder(
     # Steps 3 and 4. The exponent becomes at least 0 by the shift.
     stages = range((size - 1).bit_length())
     high, low = stages[len(stages) // 2 + 1 :], stages[: len(stages) // 2 + 1]
-    limit = _saturate(exponent, len(stages))
+    limit = _limit_to_bits(exponent, len(stages))
     word, by_high, free, limit, exponent, sign, overflows = finish_step(
         **_shift_out_zeros(m, total, high, limit, Const(0, 1)),
         limit=limit,
@@ -140,7 +140,7 @@ def add_float_adder(
     return result
 
 
-def _saturate(value: Value, bits: int) -> Value:
+def _limit_to_bits(value: Value, bits: int) -> Value:
     """Return a value in at most `bits` bits, the largest such number in place of larger ones."""
     if len(value) <= bits:
         return value
@@ -149,7 +149,7 @@ def _saturate(value: Value, bits: int) -> Value:
 
 def _shift_right_sticky(m: Module, word: Value, distance: Value) -> Value:
     """Return a word shifted right by `distance`, with bits that fall out collected in its bit 0."""
-    distance = _saturate(distance, (len(word) - 1).bit_length())
+    distance = _limit_to_bits(distance, (len(word) - 1).bit_length())
     for k in reversed(range(len(distance))):
         by = 1 << k
         lost = word[: by + 1].any()
@@ -160,7 +160,7 @@ def _shift_right_sticky(m: Module, word: Value, distance: Value) -> Value:
 def _shift_out_zeros(
     m: Module, word: Value, stages: Sequence[int], limit: Value, free: Value
 ) -> dict[str, Value]:
-    """Shift a word left until its highest bit is 1, by some of the bits of the distance.
+    """Shift `word` left until its highest bit is 1, by some of the bits of the distance.
 
     Stage k shifts by 2^k or not at all, the largest k first. If the highest bit stays 0, the
     distance of all stages together is `limit`.
@@ -169,8 +169,6 @@ def _shift_out_zeros(
     ----------
     m : Module
         The module that takes the logic.
-    word : Value
-        The word.
     stages : sequence of int
         The stages, in ascending order.
     limit : Value
