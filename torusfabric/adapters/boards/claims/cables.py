@@ -34,12 +34,12 @@ __all__ = ["ProofSubject", "board_wires", "board_subject", "join_boards"]
 TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
-def board_wires(system: BoardSystem, text: GateText) -> Wires:
+def board_wires(system: BoardSystem, board: int, text: GateText) -> Wires:
     """Yield the wires of a board that a fabric on one chip lacks, for a comparison by the proof.
 
     They connect link ports, board control, sequencer and ports. Each wire is (instance, pin, found
     bits, expected bits). `system` is the fabric on several boards; `text` is the Verilog of the
-    board, read as gates.
+    board with the number `board`, read as gates.
     """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
@@ -66,18 +66,22 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
     for link in range(system.link_plan.n_links):
-        yield from _link_wires(system, text, link)
+        yield from _link_wires(system, board, text, link)
 
 
-def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
+def _link_wires(system: BoardSystem, board: int, text: GateText, link: int) -> Wires:
     """Yield the wires of link port number `link`: (instance, pin, found bits, expected bits).
 
-    `system` is the fabric on several boards; `text` is the Verilog of the board, read as gates.
+    `system` is the fabric on several boards; `text` is the Verilog of the board with the number
+    `board`, read as gates.
     """
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
-    (node, port), latency = system.boards.link_ports[link], system.boards.latency_cycles[link]
+    (node, port), latency = (
+        system.boards.link_ports[link],
+        system.boards.latency_cycles[board][link],
+    )
     sent = text.instances[f"router_at_{node}"].pins["tx"]
     width = system.fabric.width
     yield sends, "sent", [*transmitter["sent"]], sent[port * width :][:width]
@@ -164,7 +168,7 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
     boards, width, prefix = system.boards, system.fabric.width, system.fabric.prefix
     place, instances, listed = _make_net_unique(system, parts), TopInstances(), list[Instance]()
     modules, makes = dict[str, GateModule](), dict[str, Callable[[], Leaf]]()
-    for latency in boards.latency_cycles:
+    for latency in system.link_plan.latencies:
         name, makes[name] = f"cable_{latency}", partial(Link, latency, width)
         ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
         modules[prefix + name] = GateModule(prefix + name, *ends)
@@ -179,7 +183,10 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
                     module, pins, rom = text.instances[each.name]
                     instances[one.name] = TopInstance(module, place(board, pins), rom)
         for link, (there, port) in enumerate(boards.far_ends[board]):
-            name, cable = f"cable_from_{board}_{link}", f"cable_{boards.latency_cycles[link]}"
+            name, cable = (
+                f"cable_from_{board}_{link}",
+                f"cable_{boards.latency_cycles[board][link]}",
+            )
             listed.append(Instance(name, cable, Role.LINK, {}, {}, None))
             sent = place(board, text.instances[f"transmitter_{link}"].pins)["sent"]
             receiver = parts[there].text.instances[f"receiver_at_{port}"]

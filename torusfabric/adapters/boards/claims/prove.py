@@ -156,7 +156,9 @@ def _board_claims(
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
-        yield wiring_claim("link ports" + of_kind, WIRES_CLAIM, text, board_wires(system, text))
+        yield wiring_claim(
+            "link ports" + of_kind, WIRES_CLAIM, text, board_wires(system, kind.boards[0], text)
+        )
         for lemma in (*host_claims(fabric, text, ports), *module_claims(fabric, text)):
             if lemma.method != STRUCTURE_METHOD:
                 yield lemma._replace(name=lemma.name + of_kind)

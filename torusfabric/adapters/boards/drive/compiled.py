@@ -93,7 +93,7 @@ def _make_cables(
     cables = (CCable * len(ends))()
     for k, (board, link, there, port) in enumerate(ends):
         here, other = sessions[board], sessions[there]
-        depth = plan.buffer_depth(system.boards.latency_cycles[link])
+        depth = plan.buffer_depth(system.boards.latency_cycles[board][link])
         memory = here.keep_alive(np.zeros((depth, chunks), np.uint32))
         cables[k] = CCable(
             there, board,

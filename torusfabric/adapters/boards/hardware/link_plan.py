@@ -27,6 +27,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from amaranth.lib.data import StructLayout
@@ -203,7 +204,7 @@ class LinkPlan:
                 raise InputError(
                     f"Link latency between {self.boards} boards must be at least "
                     f"{self.least_latency} cycles ({needs}), not {latency}; give it by "
-                    "--link-latency"
+                    f"--link-latency, as in {self.boards}={self.least_latency}"
                 )
             if self.buffer_depth(latency) > MOST_BUFFER_WORDS:
                 raise InputError(
@@ -222,7 +223,7 @@ class LinkPlan:
     @cached_property
     def latencies(self) -> tuple[int, ...]:
         """Latencies of the arcs between boards, in cycles: each one once, in ascending order."""
-        return tuple(sorted(set(self.boards.latency_cycles)))
+        return tuple(sorted({*chain.from_iterable(self.boards.latency_cycles)}))
 
     @cached_property
     def tree_depth(self) -> int:

@@ -94,7 +94,7 @@ class BoardFront(Front):
         )
         super().__init__(front.core, front.layouts)
         self.top, self.windows, self.tables = front.top, front.windows, front.tables
-        self._plan = plan or system.link_plan
+        self._plan, self._board = plan or system.link_plan, board
 
     @property
     def digest(self) -> int:
@@ -132,19 +132,19 @@ class BoardFront(Front):
         for name in (*STATUS_OUTPUTS, "failed", "attempts"):
             build.add_output(name, build.nets[name])
         for link in range(plan.n_links):
-            _add_link(build, plan, link)
+            _add_link(build, plan, self._board, link)
         return built
 
 
-def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
+def _add_link(build: CoreBuilder, plan: LinkPlan, board: int, link: int) -> None:
     """Add the transmitter, the elastic buffer and the receiver of one link port.
 
-    `build` is the netlist of the board under construction. `plan` has the widths and latencies of
-    all links, and `link` is the number of the link port.
+    `build` is the netlist of the board under construction, whose number is `board`. `plan` has the
+    widths and latencies of all links, and `link` is the number of the link port.
     """
     (node, port), latency, fields = (
         plan.boards.link_ports[link],
-        plan.boards.latency_cycles[link],
+        plan.boards.latency_cycles[board][link],
         plan.message_layout,
     )
     ports = {name: link_port_name(link, name) for name in LINK_PORTS}
@@ -269,6 +269,12 @@ class BoardSystem(System):
         return plan_links(self.fabric, self.boards, **{name: getattr(self, name) for name in names})
 
     @property
+    def _latency_text(self) -> str:
+        """The latency of all links as a user writes it, that of single links behind a comma."""
+        torus = self.boards.torus
+        return ",".join([torus.latency_text, *getattr(torus, "slow_links", ())])
+
+    @property
     def predicted_cycles(self) -> int:
         """Clock edges from the common start to done of the longest run."""
         return self.link_plan.total_cycles(self.fabric.predicted_cycles)
@@ -278,7 +284,7 @@ class BoardSystem(System):
         plan = self.link_plan
         return {
             "boards": str(self.boards),
-            "link_latency": self.boards.torus.latency_text,
+            "link_latency": self._latency_text,
             "link_ports": plan.n_links,
             "buffer_words": plan.buffer_depths,
             **plan.facts(),
@@ -290,7 +296,7 @@ class BoardSystem(System):
         depths = ", ".join(f"{plan.buffer_depth(each)} of {each} cycles" for each in plan.latencies)
         return {
             "boards": f"{self.boards}, of {plan.n_links} link ports each",
-            "link latency": self.boards.torus.latency_text,
+            "link latency": self._latency_text,
             "elastic buffers": f"{depths}; clocks within {self.ppm:g} ppm drift apart by "
             f"{round(plan.drift_words, 3):g} words at most",
             "overhead": f"{plan.attempt_overhead} cycles an attempt, of up to {self.retries + 1}",
