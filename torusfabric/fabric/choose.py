@@ -160,7 +160,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     each = split_modes(spec)
     if len(each) > 1:
         # With messages of unequal lengths in a mode, all runs have the length of the longest one.
-        longest = common_longest(map(longest_of_unequal, each))
+        # Loaded tables have runs of any length all the same.
+        longest = 0 if spec.tables == "ram" else common_longest(map(longest_of_unequal, each))
         purpose = purpose._replace(any_length=not longest, flits=longest or purpose.flits)
     chosen = tuple(_choose_schedule(one, purpose) for one in each)
     shared_network(one.schedule.topology for one in chosen)
@@ -249,7 +250,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
 def longest_of_unequal(spec: FabricSpec) -> int:
     """Return the flits of the longest message of a mode if they are unequal, else 0."""
     if spec.plan is not None:
-        return load(spec.plan).collective.longest_flits or 0
+        return load(spec.plan).collective.fixed_flits or 0
     if spec.counts is None and not _is_pattern(spec.collective):
         return 0
     collective = parse_collective(
@@ -527,6 +528,10 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
     if most is None or spec.width % 8:
         return 1
     if spec.beat == "auto" and spec.top == "stream":
+        if spec.tables == "ram" and selection.collective.longest_flits:
+            return (
+                1  # Chunks that take one flit in turn fit any beat, and the beat is chosen later.
+            )
         return volume.least_beat(selection.topology, selection.collective, most)
     if spec.max_flits is None:
         return 1

@@ -18,7 +18,8 @@ blocks are chosen by `torusfabric.algorithms.network.slots`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import ceil
 from typing import Any, NamedTuple
@@ -95,6 +96,10 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
+    if collective.turn_flits:
+        options = replace(options, chunks=options.chunks or 1)
+        counted = collective.with_lengths_in_chunks(topology, options.chunks or 1)
+        return replace(plan(topology, counted, options), collective=collective)
     if topology.spacing_multiple > 1:
         return plan_with_slow_links(plan, topology, collective, options)
     chunks = options.chunks
@@ -493,7 +498,11 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     """
     if unsupported_reason(topology, collective, Options()) is not None:
         return ()
-    counts = _chunk_loads(topology, collective)
+    if collective.turn_flits:
+        most = -(-(collective.longest_flits or 1) // collective.turn_flits)
+        counts: Iterable[int] = (chunks for chunks in CHUNKS if chunks <= most)
+    else:
+        counts = _chunk_loads(topology, collective)
     return [{"chunks": chunks} for chunks in counts if chunks <= MOST_VARIANT_CHUNKS]
 
 
