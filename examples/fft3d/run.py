@@ -106,7 +106,8 @@ def forecast_cycles(system: System, layout: Layout) -> int:
         run, leaves = run_cycles(system, layout)[transform], read[words - 1 :: words] + latency
         for piece in range(pieces):
             end = max(end, int(leaves[piece]) + begin) + run
-            stored[words * piece : words * (piece + 1)] = end + np.arange(words)
+            arrives = end + system.arrive_cycles - 2
+            stored[words * piece : words * (piece + 1)] = arrives + np.arange(words)
     # The last result is stored, and the element reports the end of its job.
     return last + latency + 2
 

@@ -53,6 +53,7 @@ ENGINES = [
     ("4x4", ("allreduce", "alltoall")),
     ("2x3", ("alltoall", "allreduce", "scatter")),
     ("3x3", ("reduce", "broadcast", "scatter")),
+    ("2x2", ("allgather@1", "allgather@0", "allreduce", "alltoall")),
 ]
 
 
@@ -65,7 +66,7 @@ def test_modes_share_the_memories_of_arriving_words(topology, names):
     ports = [{*memory.ports} for memory in program.memories]
     every = [memory for part in program.parts for memory in part.memories]
     assert all(any(ports_of >= {*memory.ports} for ports_of in ports) for memory in every)
-    jobs = [tf.Job(mode=k % 3 % len(names), length=1 + k % 4) for k in range(7)]
+    jobs = [tf.Job(mode=k % len(names), length=1 + k % 4) for k in range(9)]
     check_jobs(tf.Fabric(program, width=8), jobs)
 
 

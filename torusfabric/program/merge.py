@@ -270,8 +270,9 @@ def _join_memories(
         keys += [(number, None if share_messages else layout) for number in rank]
         taken, numbers = {known.get(key) for key in keys}, list[int]()
         for key, memory in zip(keys, program.memories, strict=True):
-            if key not in known:
-                # No two forms run at once, so they can share any memory of arriving words.
+            if key not in known or known[key] in numbers:
+                # No two forms run at once, so they can share any memory of arriving words. Two
+                # memories of this form may be one in other forms.
                 free = (k for k, each in enumerate(joint) if not (each.own or k in taken))
                 alike = lambda k, ports=memory.ports: len({*joint[k].ports} & {*ports})
                 new = len(joint)
