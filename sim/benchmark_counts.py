@@ -58,28 +58,35 @@ EIGHT = ("broadcast:spanning-tree,scatter:farthest-first,gather:farthest-first,"
          "allgather:hamiltonian,alltoall:matching,reduce:spanning-tree,"
          "reduce-scatter:hamiltonian,allreduce:spanning-tree")  # fmt: skip
 
+#: Memory rules are fixed, so that counts of LUTs stay comparable. The rule auto:1 leaves all
+#: memories to the tool.
 HARDWARE = (
-    Hardware("wires", "8x8 allgather:hamiltonian --width 32 --ram auto"),
+    Hardware("wires", "8x8 allgather:hamiltonian --width 32 --ram auto:1"),
     Hardware("wires with streams",
-             "4x4 allgather:hamiltonian --width 32 --top stream --ram auto", 2),
-    Hardware("tables", "8x8 allgather:bufferless --width 32 --ram auto"),
-    Hardware("circuits", "4x4 broadcast:max-flow --width 32 --ram auto"),
-    Hardware("operators", "4x4 allreduce --width 16 --ram auto"),
-    Hardware("engine of four", f"4x4 {FOUR} --width 16 --max-flits 4 --ram auto"),
-    Hardware("engine of eight", f"4x4 {EIGHT} --width 8 --max-flits 4 --ram auto"),
+             "4x4 allgather:hamiltonian --width 32 --top stream --ram auto:1", 2),
+    Hardware("tables", "8x8 allgather:bufferless --width 32 --ram auto:1"),
+    Hardware("circuits", "4x4 broadcast:max-flow --width 32 --ram auto:1"),
+    Hardware("operators", "4x4 allreduce --width 16 --ram auto:1"),
+    Hardware("engine of four", f"4x4 {FOUR} --width 16 --max-flits 4 --ram auto:1"),
+    Hardware("engine of eight", f"4x4 {EIGHT} --width 8 --max-flits 4 --ram auto:1"),
     Hardware("two with streams",
-             "4x4 allgather,alltoall --top stream --width 32 --max-flits 16", 2),
+             "4x4 allgather,alltoall --top stream --width 32 --max-flits 16 "
+             "--ram auto:16,block", 2),
     Hardware("loaded with room",
              "4x4 allgather,allreduce --tables ram --rows 64 --inputs all --width 32 "
-             "--max-flits 16", 2),
-    Hardware("any root", "4x4 broadcast,scatter --root any --width 16 --max-flits 16", 2),
-    Hardware("AXI4", "4x4 allreduce --bus axi4 --width 32 --max-flits 16"),
-    Hardware("wires of a core", "4x4 allgather:hamiltonian --top core --width 32 --flits 2"),
+             "--max-flits 16 --ram auto:8,block", 2),
+    Hardware("any root",
+             "4x4 broadcast,scatter --root any --width 16 --max-flits 16 --ram auto:2,block", 2),
+    Hardware("AXI4", "4x4 allreduce --bus axi4 --width 32 --max-flits 16 --ram auto:2,block"),
+    Hardware("wires of a core",
+             "4x4 allgather:hamiltonian --top core --width 32 --flits 2 --ram auto:1"),
     Hardware("loaded with streams",
              "4x4 allgather,allreduce --top stream --tables ram --beat 1 --width 16 "
-             "--max-flits 8", 2),
-    Hardware("three dimensions", "4x4x4 reduce --width 16 --max-flits 16"),
-    Hardware("forms of any root", "8x8 reduce --root any --width 16 --max-flits 64", 2),
+             "--max-flits 8 --ram auto:4,block", 2),
+    Hardware("three dimensions", "4x4x4 reduce --width 16 --max-flits 16 --ram auto:1"),
+    Hardware("forms of any root",
+             "8x8 reduce --root any --width 16 --max-flits 64 --ram auto:15,block", 2),
+    Hardware("memories that fit", "8x8 allgather:hamiltonian --width 32 --flits 4"),
 )  # fmt: skip
 
 #: Device for which these fabrics are synthesized.

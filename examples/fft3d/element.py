@@ -27,7 +27,7 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, EnableInserter, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -188,59 +188,81 @@ class Transformer(Element):
     def elaborate(self, platform: Any) -> Module:
         """Connect memory, pipeline and streams."""
         m, layout = Module(), self._layout
-        lanes, words, send, receive = layout.lanes, layout.words, self.send, self.receive
-        lane_bits = (lanes - 1).bit_length()
-        banks = [Memory(shape=2 * BITS, depth=words, init=[]) for _ in range(lanes)]
-        writes = [bank.write_port() for bank in banks]
-        reads = [bank.read_port() for bank in banks]
+        # High if the pipeline moves, and while the source has words to read.
+        self._advance, self._active = Signal(), Signal()
+        # Words that have arrived, in both exchanges.
+        self._arrived = Signal(range(2 * layout.words + 1))
+        banks = [Memory(shape=2 * BITS, depth=layout.words, init=[]) for _ in range(layout.lanes)]
         for number, bank in enumerate(banks):
             m.submodules[f"bank_{number}"] = bank
+        writes = [bank.write_port() for bank in banks]
+        reads = [bank.read_port() for bank in banks]
+        valid, word, source_pass, fires = self._read(m, reads)
+        for number in range((layout.points - 1).bit_length()):
+            stage = Stage(layout.points >> number, channels=layout.channels, lanes=layout.lanes)
+            m.submodules[f"stage_{number}"] = EnableInserter(self._advance)(stage)
+            m.d.comb += [stage.valid.eq(valid), stage.data.eq(word)]
+            valid, word = stage.out_valid, stage.out_data
+        sink_pass, stores, places, turn = self._send(m, valid, word)
+        results = _turn(m, "results", _lanes(word, layout.lanes), turn)
+        self._store(m, writes, stores, places, results)
 
-        # The source reads the words of all passes, as soon as they have arrived.
-        advance, active = Signal(), Signal()
-        source, source_pass = Signal(range(words)), Signal(2)
-        arrived = Signal(range(2 * words + 1))
+        # During a job, the host reads the activity of the element.
+        lane, receive = Signal((layout.lanes - 1).bit_length()), self.receive
+        m.d.sync += lane.eq(self.address)
+        activity = Cat(fires & self._advance, source_pass, valid & self._advance, sink_pass,
+                       receive.valid & receive.ready)  # fmt: skip
+        stored = Array(read.data for read in reads)[lane]
+        m.d.comb += self.read_data.eq(Mux(self.done, stored, activity))
+        with m.If(self.start):
+            m.d.sync += [self._active.eq(1), self.done.eq(0), self._arrived.eq(0),
+                         source_pass.eq(X), sink_pass.eq(X)]  # fmt: skip
+        return m
+
+    def _read(self, m: Module, reads: list[ReadPort]) -> tuple[Value, Value, Signal, Signal]:
+        """Read the words of all passes in order, each as soon as it has arrived.
+
+        Returns the signals of a word (valid, and its points), the pass, and a signal that is high
+        when a word is read.
+        """
+        layout, advance, active, arrived = self._layout, self._advance, self._active, self._arrived
+        words, lane_bits = layout.words, (layout.lanes - 1).bit_length()
+        source, source_pass, fires = Signal(range(words)), Signal(2), Signal()
         address, turn = self._places(m, "source", source, source_pass)
-        slot = layout.low_bits(Z, of_address=True)
-        latest = address[0] | sum(1 << bit for bit in slot)
-        fires = Signal()
+        latest = address[0] | sum(1 << bit for bit in layout.low_bits(Z, of_address=True))
         ready = Array([1, address[0] < arrived, latest + words < arrived])
         m.d.comb += fires.eq(active & ready[source_pass])
-        host_bank, host_word = self.address[:lane_bits], self.address[lane_bits:]
         for bank, read in enumerate(reads):
-            m.d.comb += [read.addr.eq(Mux(active, address[bank], host_word)),
+            m.d.comb += [read.addr.eq(Mux(active, address[bank], self.address[lane_bits:])),
                          read.en.eq(advance | ~active)]  # fmt: skip
-        read_valid, read_turn, host_read = Signal(), Signal(lane_bits), Signal(lane_bits)
-        m.d.sync += host_read.eq(host_bank)
+        read_valid, read_turn = Signal(), Signal(lane_bits)
+        valid, word = Signal(), Signal(2 * BITS * layout.lanes)
+        turned = _turn(m, "read", [read.data for read in reads], read_turn)
         with m.If(advance):
-            m.d.sync += [read_valid.eq(fires), read_turn.eq(turn)]
+            # Why a register: a block RAM and the first butterfly would be the critical path.
+            m.d.sync += [read_valid.eq(fires), read_turn.eq(turn),
+                         valid.eq(read_valid), word.eq(turned)]  # fmt: skip
             with m.If(fires):
                 m.d.sync += source.eq(source + 1)
                 with m.If(source == words - 1):
-                    m.d.sync += source_pass.eq(source_pass + 1)
-                    with m.If(source_pass == Z):
-                        m.d.sync += active.eq(0)
+                    m.d.sync += [source_pass.eq(source_pass + 1), active.eq(source_pass != Z)]
+        return valid, word, source_pass, fires
 
-        # The pipeline advances unless its output waits.
-        valid: Value = Signal()
-        data: Value = Signal(2 * BITS * lanes)
-        turned = _turn(m, "read", [read.data for read in reads], read_turn)
-        # Why a register: a block RAM and the first butterfly would be the critical path.
-        with m.If(advance):
-            m.d.sync += [valid.eq(read_valid), data.eq(turned)]
-        for number in range((layout.points - 1).bit_length()):
-            stage = Stage(layout.points >> number, channels=layout.channels, lanes=lanes)
-            m.submodules[f"stage_{number}"] = EnableInserter(advance)(stage)
-            m.d.comb += [stage.valid.eq(valid), stage.data.eq(data)]
-            valid, data = stage.out_valid, stage.out_data
+    def _send(
+        self, m: Module, valid: Value, word: Value
+    ) -> tuple[Signal, Signal, list[Signal], Signal]:
+        """Send the results of two passes. The pipeline moves unless its output waits.
 
-        # The sink sends the results of two passes, and stores those of the last.
+        Returns the pass of a result, a signal that is high if the result is stored, the address of
+        its word in each bank, and the number that exchanges its lanes.
+        """
+        layout, send = self._layout, self.send
+        words, is_last = layout.words, Signal()
         sink, sink_pass, stores = Signal(range(words)), Signal(2), Signal()
-        places, sink_turn = self._places(m, "sink", sink, sink_pass)
-        m.d.comb += [advance.eq(~valid | (sink_pass == Z) | send.ready),
-                     stores.eq(valid & (sink_pass == Z)),
-                     send.valid.eq(valid & (sink_pass != Z)),
-                     send.payload.data.eq(data)]  # fmt: skip
+        places, turn = self._places(m, "sink", sink, sink_pass)
+        m.d.comb += [is_last.eq(sink_pass == Z), stores.eq(valid & is_last),
+                     self._advance.eq(~valid | is_last | send.ready),
+                     send.valid.eq(valid & ~is_last), send.payload.data.eq(word)]  # fmt: skip
         for transform, size in enumerate(layout.packet_words):
             bits = (size - 1).bit_length()
             with m.If(sink_pass == transform):
@@ -248,33 +270,21 @@ class Transformer(Element):
                 target = (sink >> bits) & (packets - 1)
                 m.d.comb += [send.payload.last.eq(sink[:bits] == size - 1),
                              send.payload.destination.eq(target)]  # fmt: skip
-        with m.If(valid & advance):
+        with m.If(valid & self._advance):
             m.d.sync += sink.eq(sink + 1)
             with m.If(sink == words - 1):
-                m.d.sync += [sink_pass.eq(sink_pass + 1), self.done.eq(sink_pass == Z)]
-
-        # During a job, the host reads the activity of the element.
-        activity = Cat(fires & advance, source_pass, valid & advance, sink_pass,
-                       receive.valid & receive.ready)  # fmt: skip
-        stored = Array(read.data for read in reads)[host_read]
-        m.d.comb += self.read_data.eq(Mux(self.done, stored, activity))
-
-        results = _turn(m, "results", _lanes(data, lanes), sink_turn)
-        self._store(m, writes, arrived, stores, places, results)
-        with m.If(self.start):
-            m.d.sync += [active.eq(1), self.done.eq(0), arrived.eq(0),
-                         source_pass.eq(X), sink_pass.eq(X)]  # fmt: skip
-        return m
+                m.d.sync += [sink_pass.eq(sink_pass + 1), self.done.eq(is_last)]
+        return sink_pass, stores, places, turn
 
     def _store(
-        self, m: Module, writes: list[Any], arrived: Signal, stores: Signal,
-        places: list[Signal], results: Value,
+        self, m: Module, writes: list[WritePort], stores: Signal, places: list[Signal],
+        results: Value,
     ) -> None:  # fmt: skip
         """Write results of the last pass, points that arrive, and words of the host.
 
         Points arrive at ascending addresses. Those of the second exchange change banks.
         """
-        layout, receive = self._layout, self.receive
+        layout, receive, arrived = self._layout, self.receive, self._arrived
         lane_bits = (layout.lanes - 1).bit_length()
         second = (arrived >= layout.words).replicate(lane_bits)
         slot = Cat(arrived[bit] for bit in layout.low_bits(Z, of_address=True))

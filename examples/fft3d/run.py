@@ -20,10 +20,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.command import (
+    Application,
     Report,
-    add_common_options,
     hardware_costs,
-    run_command,
+    load_pyplot,
+    parse_torus,
     write_verilog,
 )
 from support.job import JobReport, run_job
@@ -33,7 +34,6 @@ import torusfabric as tf
 from fft3d.element import Stage, Transformer
 from fft3d.layout import Coordinates, Layout, X, Y, Z, place_points
 from fft3d.model import BITS, transform_cube
-from torusfabric.adapters.streams.sections import tree_levels
 
 #: The axes of the torus along which points are exchanged after pass x, and after pass y.
 AXES = ("0+1", "2")
@@ -47,9 +47,9 @@ CLOCK = 250
 #: Published times in microseconds, by the number of points along an axis.
 PUBLISHED = {32: 5.46, 64: 9.52}
 
-#: Cycles from the last word that an element sends until its run begins, without a tree level for
-#: each factor of 4 in the number of nodes.
-BEGIN_CYCLES = 5
+#: Cycles of a piece beside its run and the pipeline: its first word is read, and a word that leaves
+#: the fabric is stored.
+STORE_CYCLES = 2
 
 #: The signals that the picture shows, by their bits in the activity of an element.
 SOURCE, SINK, RECEIVES = 0, 3, 6
@@ -94,7 +94,7 @@ def forecast_cycles(system: System, layout: Layout) -> int:
     1], leaves[k] + begin) + run, and its words are stored from then on, one in a cycle.
     """
     words, pieces, latency = layout.piece_words, layout.pieces, pipeline_latency(layout)
-    begin = BEGIN_CYCLES + tree_levels(layout.side**3)
+    begin = STORE_CYCLES + system.begin_cycles
     steps, stored = np.arange(layout.words), np.full(layout.words, -1)
     last = end = -1
     for transform in (X, Y, Z):
@@ -106,7 +106,8 @@ def forecast_cycles(system: System, layout: Layout) -> int:
         run, leaves = run_cycles(system, layout)[transform], read[words - 1 :: words] + latency
         for piece in range(pieces):
             end = max(end, int(leaves[piece]) + begin) + run
-            stored[words * piece : words * (piece + 1)] = end + np.arange(words)
+            arrives = end + system.arrive_cycles - 2
+            stored[words * piece : words * (piece + 1)] = arrives + np.arange(words)
     # The last result is stored, and the element reports the end of its job.
     return last + latency + 2
 
@@ -148,15 +149,9 @@ def check_sizes(layout: Layout) -> None:
 
 def draw_times(job: JobReport, layout: Layout, path: Path) -> None:
     """Draw the cycles in which element 0 and the fabric work, as the simulation found them."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise tf.InputError("--picture needs matplotlib: pip install matplotlib") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    activity = job.watched["element_read_data_0"].astype(int)
-    statuses = job.watched["statuses"].astype(int)
+    plt = load_pyplot()
+    # The system outputs the activity of the element a cycle later.
+    activity = np.append(job.watched["element_read_data_0"][1:], 0).astype(int)
     colours = ("#4c72b0", "#dd8452", "#55a868")
     figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
 
@@ -170,8 +165,7 @@ def draw_times(job: JobReport, layout: Layout, path: Path) -> None:
         for transform in (X, Y, Z):
             works = (activity >> bit & 1) & ((activity >> bit + 1 & 3) == transform)
             draw_row(row, works, colours[transform])
-    ends = np.flatnonzero(np.diff(statuses)) + 1
-    for number, (end, cycles) in enumerate(zip(ends.tolist(), job.runs, strict=True)):
+    for number, (end, cycles) in enumerate(zip(job.ends, job.runs, strict=True)):
         axes.broken_barh([(end - cycles, cycles)], (1.6, 0.8), edgecolors="white", lw=0.8,
                          facecolors=colours[number // layout.pieces])  # fmt: skip
     second = np.cumsum(activity >> RECEIVES & 1) > layout.words
@@ -187,11 +181,8 @@ def draw_times(job: JobReport, layout: Layout, path: Path) -> None:
     figure.savefig(path)
 
 
-def parse_arguments(words: list[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for sizes."""
     parser.add_argument("--points", type=int, default=32, metavar="N",
                         help="points along each axis of the cube, default 32")  # fmt: skip
     parser.add_argument("--torus", default="4x4x4", help="three equal sides, default 4x4x4")
@@ -199,15 +190,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
                         help="points that an element transforms in a cycle, default 2")  # fmt: skip
     parser.add_argument("--pieces", type=int, metavar="K",
                         help="pieces of a pass, default 4 or as many as fit")  # fmt: skip
-    add_common_options(parser, data="points", picture="who works when")
-    return parser.parse_args(words)
 
 
 def transform(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
-    torus = tf.parse_topology(arguments.torus)
-    if not isinstance(torus, tf.Torus) or len({*torus.sides}) > 1 or torus.dimensions != 3:
-        raise tf.InputError(f"--torus must have three equal sides, such as 4x4x4, not {torus}")
+    torus = parse_torus(arguments.torus, 3, equal=True)
     points, lanes, side = arguments.points, arguments.lanes, torus.sides[0]
     pieces = arguments.pieces
     if pieces is None:
@@ -220,7 +207,7 @@ def transform(arguments: argparse.Namespace) -> Report:
     write_verilog(system, arguments.verilog)
     job = run_job(
         system, pack_words(cube, before), read=layout.words * lanes, engine=arguments.engine,
-        watch=["element_read_data_0", "statuses"] if arguments.picture else [],
+        watch=["element_read_data_0"] if arguments.picture else [],
     )  # fmt: skip
     result = transform_cube(cube)
     wrong = int((job.words != pack_words(result, after)).sum())
@@ -271,10 +258,9 @@ def report_lines(report: Report) -> dict[str, str]:
     }  # fmt: skip
 
 
-def main(words: list[str] | None = None) -> int:
-    """Carry out the command, and print its report; return the exit status."""
-    return run_command("fft3d", parse_arguments(words), transform, report_lines)
-
+main = Application(
+    "fft3d", __doc__, "points", "who works when", add_options, transform, report_lines
+).main
 
 if __name__ == "__main__":
     sys.exit(main())

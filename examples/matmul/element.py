@@ -15,8 +15,10 @@ __all__ = ["LATENCY", "MultiplierElement", "Sizes"]
 ENTRY_BITS, SUM_BITS = 16, 40
 
 #: Cycles from the addresses of two entries until their product is in the memory of C: a read, the
-#: register before the multiplier, the product, and the sum.
-LATENCY = 4
+#: register before the multiplier, the product, its way beside the register of the old sum, the new
+#: sum, and the write. Why registers around the addition: with two memories it would be the critical
+#: path.
+LATENCY = 6
 
 
 class Sizes(NamedTuple):
@@ -81,7 +83,8 @@ class MultiplierElement(Element):
     def elaborate(self, platform: object) -> Module:
         """Build sender, receiver and multipliers, which work at the same time."""
         m, sizes = Module(), self._sizes
-        #: For each of the two buffers, high if it has the panels of a whole round.
+        #: For each of the two buffers, high if it has the panels of a whole round, but for the last
+        #: entry, which is written a cycle later, and needed later still.
         full = Signal(2)
         self._send_panels(m)
         columns, rows = self._receive_panels(m, full)
@@ -149,8 +152,9 @@ class MultiplierElement(Element):
         into_a, into_b = columns.write_port(), rows.write_port(granularity=ENTRY_BITS)
         lane, word = at[: max((lanes - 1).bit_length(), 1)], at[(lanes - 1).bit_length() :]
         taken = receive.valid & receive.ready
-        m.d.comb += [
-            receive.ready.eq(~full.bit_select(buffer, 1)),
+        m.d.comb += receive.ready.eq(~full.bit_select(buffer, 1))
+        # Why registers: from a memory of the fabric to one of the element would be a long path.
+        m.d.sync += [
             into_a.addr.eq(Cat(at, buffer)),
             into_a.data.eq(receive.payload.data),
             into_a.en.eq(taken & ~in_b),
@@ -223,7 +227,7 @@ class MultiplierElement(Element):
             shape=SUM_BITS * lanes, depth=sizes.block**2 // lanes, init=[]
         )
         read, write = sums.read_port(), sums.write_port()
-        # The pipeline: entries are read, registered, multiplied and added.
+        # The pipeline: entries are read, registered and multiplied. Meanwhile the old sum is read.
         steps: list[Any] = [Cat(*about)]
         for number in range(LATENCY - 1):
             step = Signal(len(steps[0]), name=f"step_{number + 1}")
@@ -234,7 +238,7 @@ class MultiplierElement(Element):
         m.d.sync += entry.eq(columns.data)
         by_host = self.address >> (lanes - 1).bit_length()
         m.d.comb += [read.addr.eq(Mux(self.done, by_host, place[2])),
-                     write.addr.eq(place[3]), write.en.eq(steps[3][0])]  # fmt: skip
+                     write.addr.eq(place[-1]), write.en.eq(steps[-1][0])]  # fmt: skip
         chosen = Signal(range(lanes))
         m.d.sync += chosen.eq(self.address)
         m.d.comb += self.read_data.eq(
@@ -244,10 +248,13 @@ class MultiplierElement(Element):
             other = Signal(ENTRY_BITS, name=f"other_{lane}")
             product = Signal(2 * ENTRY_BITS, name=f"product_{lane}")
             m.d.sync += other.eq(rows.data.word_select(lane, ENTRY_BITS))
-            m.d.sync += product.eq(entry.as_signed() * other.as_signed())
-            before = Mux(steps[3][1], 0, read.data.word_select(lane, SUM_BITS))
-            m.d.comb += write.data.word_select(lane, SUM_BITS).eq(before + product.as_signed())
-        return steps[3][2]
+            later, total = Signal.like(product), Signal(SUM_BITS, name=f"total_{lane}")
+            before = Signal(SUM_BITS, name=f"before_{lane}")
+            m.d.sync += [product.eq(entry.as_signed() * other.as_signed()), later.eq(product),
+                         before.eq(Mux(steps[3][1], 0, read.data.word_select(lane, SUM_BITS))),
+                         total.eq(before + later.as_signed())]  # fmt: skip
+            m.d.comb += write.data.word_select(lane, SUM_BITS).eq(total)
+        return steps[-1][2]
 
     def panel_address(self, buffer: Signal, index: Signal, within: Signal, lanes: int) -> Value:
         """Return the address of a word in a memory of panels whose words have `lanes` entries."""

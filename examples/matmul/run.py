@@ -20,10 +20,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.command import (
+    Application,
     Report,
-    add_common_options,
     hardware_costs,
-    run_command,
+    load_pyplot,
+    parse_torus,
     write_verilog,
 )
 from support.job import run_job
@@ -31,14 +32,13 @@ from support.system import System
 
 import torusfabric as tf
 from matmul.element import ENTRY_BITS, SUM_BITS, MultiplierElement, Sizes
-from torusfabric.adapters.streams.sections import tree_levels
 
 #: The modes of the fabric: an all-gather along rows, and one along columns.
 ROWS, COLUMNS = 0, 1
 
-#: Cycles of a job beside loading, runs, unloading and multiplying: the first entry is read,
-#: commands and messages reach the fabric, its first words leave it, and the last sums are written.
-CONSTANT_CYCLES = 14
+#: Cycles of a job beside loading, runs, unloading and multiplying: the first entry is read, the
+#: first words leave the fabric, and the last sums are written.
+CONSTANT_CYCLES = 13
 
 
 def make_system(sizes: Sizes) -> System:
@@ -64,8 +64,7 @@ def forecast_cycles(system: System, sizes: Sizes) -> int:
     )
     received = sizes.side * sizes.packet
     first = sizes.packet + along_rows + max(received, along_columns) + received
-    levels = tree_levels(system.nodes)
-    return first + sizes.rounds * sizes.round_cycles + CONSTANT_CYCLES + levels
+    return first + sizes.rounds * sizes.round_cycles + system.begin_cycles + CONSTANT_CYCLES
 
 
 def blocks_of(matrix: np.ndarray, side: int) -> np.ndarray:
@@ -103,7 +102,7 @@ def check_sizes(sizes: Sizes) -> None:
 def check_runs(system: System, sizes: Sizes) -> None:
     """Raise an `InputError` if two runs of the fabric take longer than the work between them."""
     runs = sum(system.program.cycles(sizes.packet, mode=mode) for mode in (ROWS, COLUMNS))
-    needed = runs + 2 * (tree_levels(system.nodes) + 2)
+    needed = runs + 2 * (system.begin_cycles - 1)
     if sizes.round_cycles < needed:
         raise tf.InputError(
             f"A round of {sizes.round_cycles} cycles must have at least {needed}, those of its "
@@ -113,11 +112,7 @@ def check_runs(system: System, sizes: Sizes) -> None:
 
 def draw_use(sizes: Sizes, measured: float, path: Path) -> None:
     """Draw the use of the multipliers, forecast for blocks of all sizes and measured for one."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = load_pyplot()
     blocks = [block for block in (4, 8, 16, 32, 64) if block >= 2 * sizes.multipliers]
     use = []
     for block in blocks:
@@ -138,11 +133,8 @@ def draw_use(sizes: Sizes, measured: float, path: Path) -> None:
     figure.savefig(path)
 
 
-def parse_arguments(words: list[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for sizes."""
     parser.add_argument("--torus", default="4x4", help="a square torus, such as 4x4 (the default)")
     parser.add_argument("--block", type=int, default=16, metavar="B",
                         help="rows and columns of a block, default 16")  # fmt: skip
@@ -150,15 +142,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
                         help="columns of A that are sent in a round, default 1")  # fmt: skip
     parser.add_argument("--multipliers", type=int, default=4, metavar="M",
                         help="multipliers of an element, default 4")  # fmt: skip
-    add_common_options(parser, data="entries", picture="the use of multipliers")
-    return parser.parse_args(words)
 
 
 def multiply(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
-    torus = tf.parse_topology(arguments.torus)
-    if not isinstance(torus, tf.Torus) or len({*torus.sides}) > 1 or torus.dimensions != 2:
-        raise tf.InputError(f"--torus must have two equal sides, such as 4x4, not {torus}")
+    torus = parse_torus(arguments.torus, 2, equal=True)
     sizes = Sizes(torus.sides[0], arguments.block, arguments.panel, arguments.multipliers)
     check_sizes(sizes)
     system, random = make_system(sizes), np.random.default_rng(arguments.seed)
@@ -198,10 +186,9 @@ def report_lines(report: Report) -> dict[str, str]:
     }
 
 
-def main(words: list[str] | None = None) -> int:
-    """Carry out the command, and print its report; return the exit status."""
-    return run_command("matmul", parse_arguments(words), multiply, report_lines)
-
+main = Application(
+    "matmul", __doc__, "entries", "the use of multipliers", add_options, multiply, report_lines
+).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,15 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from support.system import System
 
-from torusfabric.adapters.streams.sections import choose_sections, tree_levels
+from torusfabric.adapters.streams.sections import choose_sections
 
 from .element import Sizes, log2
 from .sorter import STAGE_CYCLES
 
 __all__ = ["Phase", "Shares", "divide_keys", "forecast_phases"]
-
-#: Cycles from the last loaded word to the run, without the levels of a tree that all nodes feed.
-RUN_DELAY = 2
 
 
 class Shares(NamedTuple):
@@ -90,10 +87,8 @@ class _Clock:
     def __init__(self, system: System, sizes: Sizes) -> None:
         self.now, self.phases = 0, list[Phase]()
         self.nodes, self.program = sizes.nodes, system.program
-        levels = tree_levels(sizes.nodes)
-        self._run_delay = RUN_DELAY + levels
-        self._unload_delay = system.front.core.memory_port.read_cycles - 1
-        self._buffer_delay = levels + 1 - self._unload_delay
+        self._run_delay, self._unload_delay = system.begin_cycles - 1, system.arrive_cycles
+        self._buffer_delay = system.begin_cycles - 2 - self._unload_delay
         sections = choose_sections(system.program)
         self._buffers = 2 if sections.has_two_sections else 3
 

@@ -21,10 +21,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.command import (
+    Application,
     Report,
-    add_common_options,
     hardware_costs,
-    run_command,
+    load_pyplot,
+    parse_torus,
     write_verilog,
 )
 from support.job import run_job
@@ -86,11 +87,7 @@ def check_sizes(sizes: Sizes) -> None:
 
 def draw_phases(phases: list[Phase], totals: np.ndarray, sizes: Sizes, path: Path) -> None:
     """Draw the time line of a job, and the keys of all elements before and after."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = load_pyplot()
     figure, (time, shares) = plt.subplots(2, figsize=(7, 4.5), layout="constrained",
                                           height_ratios=[2, 1])  # fmt: skip
     names = [*dict.fromkeys(phase.name for phase in phases)]
@@ -111,11 +108,8 @@ def draw_phases(phases: list[Phase], totals: np.ndarray, sizes: Sizes, path: Pat
     figure.savefig(path)
 
 
-def parse_arguments(words: list[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for sizes."""
     parser.add_argument("--torus", default="4x4", help="a torus, such as 4x4 (the default)")
     parser.add_argument("--keys", type=int, default=256, metavar="N",
                         help="keys of an element, default 256")  # fmt: skip
@@ -126,15 +120,11 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--deal", action="store_true",
                         help="first deal the keys to all elements, for keys in order")  # fmt: skip
     parser.add_argument("--input", choices=[*INPUTS], default="random", help="the kind of keys")
-    add_common_options(parser, data="keys", picture="the time line")
-    return parser.parse_args(words)
 
 
 def sort_keys(arguments: argparse.Namespace) -> Report:
     """Carry out the options; return the report."""
-    torus = tf.parse_topology(arguments.torus)
-    if not isinstance(torus, tf.Torus):
-        raise tf.InputError(f"--torus must be a torus, such as 4x4, not {torus}")
+    torus = parse_torus(arguments.torus)
     sizes = Sizes(tuple(torus.sides), arguments.keys, arguments.samples or torus.nodes,
                   arguments.packet or min(torus.nodes, arguments.keys), arguments.deal)  # fmt: skip
     check_sizes(sizes)
@@ -183,10 +173,9 @@ def report_lines(report: Report) -> dict[str, str]:
     }  # fmt: skip
 
 
-def main(words: list[str] | None = None) -> int:
-    """Carry out the command, and print its report; return the exit status."""
-    return run_command("sample_sort", parse_arguments(words), sort_keys, report_lines)
-
+main = Application(
+    "sample_sort", __doc__, "keys", "the time line", add_options, sort_keys, report_lines
+).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,6 +17,9 @@ from .system import System
 
 __all__ = ["JobReport", "run_job"]
 
+#: The outputs that report the runs of a fabric.
+STATUSES = ("m_axis_status_tvalid", "m_axis_status_tdata")
+
 #: Cycles after which a job is given up.
 PATIENCE = 1_000_000
 
@@ -32,6 +35,8 @@ class JobReport(NamedTuple):
         The cycles from the start until all elements have ended the job.
     runs : list of int
         The cycles of each run of the fabric, by its statuses; empty if there are no commands.
+    ends : list of int
+        The cycle of the job in which each run has ended.
     watched : dict
         The values of each watched output in each cycle of the job, by its name.
     """
@@ -39,6 +44,7 @@ class JobReport(NamedTuple):
     words: np.ndarray
     cycles: int
     runs: list[int]
+    ends: list[int]
     watched: dict[str, np.ndarray]
 
 
@@ -92,8 +98,8 @@ class _Host(PortTraffic):
 
     def _work(self) -> Generator[EdgeRequest, EdgeResult, JobReport]:
         """Yield the clock edges of the job, and return its report."""
-        (nodes, count), told = self._words.shape, ("statuses", "run_cycles", "error")
-        shows = [name for name in told if name in self._system.netlist.outputs]
+        nodes, count = self._words.shape
+        shows = [name for name in STATUSES if name in self._system.netlist.outputs]
 
         def at_all(port: str, values: Callable[[int], Any]) -> dict[str, Any]:
             return {f"element_{port}_{node}": values(node) for node in range(nodes)}
@@ -110,14 +116,21 @@ class _Host(PortTraffic):
             raise tf.WorkFailed(f"Elements must end their job within {PATIENCE} cycles")
         reads = [*at_all("read_data", lambda _: ())]
         addresses = at_all("address", lambda _: range(self._read))
-        shown = (yield EdgeRequest(self._read + 1, addresses, shows=reads)).shown
-        runs = dict[int, int]()
-        if shows:
-            statuses, cycles, error = (np.append(job.shown[k], end.shown[k]) for k in shows)
-            runs = dict(zip(statuses.tolist(), cycles.tolist(), strict=True))
-            if error.any():
-                raise tf.WorkFailed("The fabric has refused a run; compare modes and packets")
-        words = np.array([shown[name][1:] for name in reads])
-        each_run = [cycles for number, cycles in sorted(runs.items()) if number]
-        values = {name: job.shown[name] for name in self._watch}
-        return JobReport(words, int(end.shown["cycles"][0]), each_run, values)
+        shown = (yield EdgeRequest(self._read + 2, addresses, shows=reads)).shown
+        values = {name: np.append(job.shown[name], end.shown[name]) for name in shows}
+        cycles, ends = _read_statuses(*values.values()) if shows else ([], [])
+        words = np.array([shown[name][2:] for name in reads])
+        watched = {name: job.shown[name] for name in self._watch}
+        return JobReport(words, int(end.shown["cycles"][0]), cycles, ends, watched)
+
+
+def _read_statuses(valid: np.ndarray, data: np.ndarray) -> tuple[list[int], list[int]]:
+    """Return the cycles of each run, and the cycle of the job in which its status has come.
+
+    A status has three words: a tag, an error, and the cycles of the run.
+    """
+    places = np.flatnonzero(valid)
+    _, errors, cycles = data[places[: len(places) // 3 * 3]].reshape(-1, 3).T
+    if errors.any():
+        raise tf.WorkFailed("The fabric has refused a run; compare modes and packets")
+    return cycles.tolist(), (places[2::3] + 1).tolist()

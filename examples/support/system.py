@@ -3,8 +3,10 @@
 A *system* is a fabric whose streams end at processing elements, all of one class. A *conductor*
 gives the fabric the commands of its runs. The host sees a memory port of each element, and a few
 signals: `begin_job` starts a job, `busy` is high until all elements have ended it, and `cycles`
-counts the cycles in between. All modules are in the netlist of the fabric. A system is therefore
-simulated, emitted as Verilog, and synthesized as a fabric is.
+counts the cycles in between. The statuses of the runs leave by the stream `m_axis_status`.
+
+All modules are in the netlist of the fabric. A system is therefore simulated, emitted as Verilog,
+and synthesized as a fabric is.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from amaranth.lib.wiring import In, Out
 import torusfabric as tf
 from torusfabric.adapters.streams.front import StreamFront
 from torusfabric.adapters.streams.ports import needs_commands
+from torusfabric.adapters.streams.sections import tree_levels
 from torusfabric.contract.interface import Interface
 from torusfabric.contract.ports import Port, Protocol
 from torusfabric.rtl import fabric as rtl
@@ -93,11 +96,11 @@ class Element(wiring.Component):
         self.shape = shape
         payload = {"data": shape.word, "last": 1}
         sent = payload | ({"destination": shape.destination} if shape.destination else {})
+        received = payload | {"origin": shape.node}
         super().__init__({
-            "send": Out(stream.Signature(StructLayout(sent))),
-            "receive": In(stream.Signature(StructLayout(payload | {"origin": shape.node}))),
-            "node": In(shape.node), "start": In(1), "done": Out(1, init=1),
-            "address": In(shape.address), "write": In(1),
+            "send": Out(stream.Signature(StructLayout(sent))), "node": In(shape.node),
+            "receive": In(stream.Signature(StructLayout(received))),
+            "start": In(1), "done": Out(1, init=1), "address": In(shape.address), "write": In(1),
             "write_data": In(shape.data), "read_data": Out(shape.data),
         })  # fmt: skip
 
@@ -128,7 +131,9 @@ class Place(Leaf):
         m.d.comb += [getattr(element, name).eq(value(name)) for name in self.INPUTS]
         m.d.comb += [receive.valid.eq(value("in_tvalid")), self.in_tready.eq(receive.ready),
                      self.out_tvalid.eq(send.valid), send.ready.eq(value("out_tready")),
-                     self.done.eq(element.done), self.read_data.eq(element.read_data)]  # fmt: skip
+                     self.done.eq(element.done)]  # fmt: skip
+        # Why a register: a path from a memory to the host would be the critical path.
+        m.d.sync += self.read_data.eq(element.read_data)
         for name, field in SIGNALS.items():
             if f"in_{name}" in self.signature.members:
                 m.d.comb += receive.payload[field].eq(value(f"in_{name}"))
@@ -154,54 +159,39 @@ class Conductor(Leaf):
 
     def __init__(self, modes: Sequence[int], repeat: int, nodes: int) -> None:
         self._modes, self._repeat = modes, repeat
-        signals = {"tdata": Out(32), "tvalid": Out(1), "tlast": Out(1), "tready": In(1)}
-        ends = {f"command_{name}": each for name, each in signals.items()}
-        ends |= {f"status_{name}": each.flip() for name, each in signals.items()}
-        told = {"statuses": Out(16), "run_cycles": Out(32), "error": Out(1)}
-        counted = {"start": In(1), "done": In(nodes), "busy": Out(1), "cycles": Out(32)}
-        super().__init__(counted | (ends | told if modes else {}))
+        commands = {"s_axis_cmd_tdata": Out(32), "s_axis_cmd_tvalid": Out(1),
+                    "s_axis_cmd_tlast": Out(1), "s_axis_cmd_tready": In(1),
+                    "m_axis_status_tready": Out(1)}  # fmt: skip
+        counted = {"begin_job": In(1), "done": In(nodes), "busy": Out(1), "cycles": Out(32)}
+        super().__init__(counted | (commands if modes else {}))
 
     def elaborate(self, platform: object) -> Module:
         """Build the counter of cycles and, if there are commands, what sends them."""
-        m, start, started = Module(), self.input_value("start"), Signal()
+        m, start, started = Module(), self.input_value("begin_job"), Signal()
         m.d.sync += [started.eq(start), self.cycles.eq(self.cycles + self.busy)]
-        # A cycle after `start` the outputs `done` are still high.
+        # A cycle after `begin_job` the outputs `done` are still high.
         with m.If(start):
             m.d.sync += [self.busy.eq(1), self.cycles.eq(0)]
         with m.Elif(self.input_value("done").all() & ~started):
             m.d.sync += self.busy.eq(0)
         if self._modes:
             self._send_commands(m, start)
-            self._read_statuses(m, start)
         return m
 
     def _send_commands(self, m: Module, start: Value) -> None:
         """Send a command for each run: its mode, and zeros."""
         runs, last = len(self._modes) * self._repeat, len(self._modes) - 1
         left, at = Signal(range(runs + 1)), Signal(range(len(self._modes)))
-        word = Signal(range(FURTHER_WORDS + 1))
-        m.d.comb += [self.command_tvalid.eq(left != 0),
-                     self.command_tdata.eq(Mux(word == 0, Array(self._modes)[at], 0)),
-                     self.command_tlast.eq(word == FURTHER_WORDS)]  # fmt: skip
+        word, ends = Signal(range(FURTHER_WORDS + 1)), self.s_axis_cmd_tlast
+        m.d.comb += [self.s_axis_cmd_tvalid.eq(left != 0), ends.eq(word == FURTHER_WORDS),
+                     self.s_axis_cmd_tdata.eq(Mux(word == 0, Array(self._modes)[at], 0)),
+                     self.m_axis_status_tready.eq(1)]  # fmt: skip
         with m.If(start):
             m.d.sync += [left.eq(runs), at.eq(0)]
-        with m.Elif(self.command_tvalid & self.input_value("command_tready")):
-            m.d.sync += word.eq(Mux(self.command_tlast, 0, word + 1))
-            with m.If(self.command_tlast):
+        with m.Elif((left != 0) & self.input_value("s_axis_cmd_tready")):
+            m.d.sync += word.eq(Mux(ends, 0, word + 1))
+            with m.If(ends):
                 m.d.sync += [left.eq(left - 1), at.eq(Mux(at == last, 0, at + 1))]
-
-    def _read_statuses(self, m: Module, start: Value) -> None:
-        """Count statuses, whose three words are a tag, an error and the cycles of the run."""
-        place, data = Signal(2), self.input_value("status_tdata")
-        m.d.comb += self.status_tready.eq(1)
-        with m.If(start):
-            m.d.sync += [self.statuses.eq(0), self.error.eq(0)]
-        with m.If(self.input_value("status_tvalid")):
-            m.d.sync += place.eq(Mux(self.input_value("status_tlast"), 0, place + 1))
-            with m.If(place == 1):
-                m.d.sync += self.error.eq(self.error | data.any())
-            with m.If(place == 2):
-                m.d.sync += [self.run_cycles.eq(data), self.statuses.eq(self.statuses + 1)]
 
 
 class SystemFront(Front):
@@ -226,8 +216,8 @@ class SystemFront(Front):
         memory: tuple[int, int], conductor: Callable[[int], Conductor],
     ) -> None:  # fmt: skip
         super().__init__(front.core, front.layouts)
-        self._front, self._element, self._conductor = front, element, conductor
-        self._address, self._data = memory
+        self._front, self._element = front, element
+        self._conductor, self._memory = conductor, memory
 
     def add_hardware(self) -> FrontFacts:
         """Add the fabric, then connect its streams to elements, and its commands to a conductor."""
@@ -235,9 +225,8 @@ class SystemFront(Front):
         outer = {name: f"fabric_{name}" for name in ("busy", "done", "cycles", "error")}
         inputs, outputs = net.turn_ports_into_nets(outer, nodes=True)
         shape = ElementShape(
-            word=self.core.width * self.core.beat, destination=inputs.get("s_axis_0_tdest", 0),
-            node=outputs["m_axis_0_tid"], keep=inputs.get("s_axis_0_tkeep", 0),
-            address=self._address, data=self._data,
+            self.core.width * self.core.beat, inputs.get("s_axis_0_tdest", 0),
+            outputs["m_axis_0_tid"], *self._memory, keep=inputs.get("s_axis_0_tkeep", 0),
         )  # fmt: skip
         net.add_input("begin_job")
         nodes, make = np.arange(net.nodes), partial(Place, self._element, shape)
@@ -252,10 +241,8 @@ class SystemFront(Front):
             stream_of = {"in": "m_axis", "out": "s_axis"}
             return f"{stream_of[side]}_{{}}_{name}" if side in stream_of else f"element_{port}_{{}}"
 
-        every: dict[str, Source] = {
-            "node": Constants(nodes, shape.node),
-            "start": Slice("begin_job", None, 0, 1),
-        }
+        every: dict[str, Source] = {"node": Constants(nodes, shape.node),
+                                    "start": Slice("begin_job", None, 0, 1)}  # fmt: skip
         net.add_module("element", make, role=Role.OTHER)
         net.add_array(
             "element_at_{}", "element", nodes,
@@ -264,22 +251,14 @@ class SystemFront(Front):
             outputs={name: (net_of(name), port.shape)
                      for name, port in ports.items() if port.flow is Out},
         )  # fmt: skip
-        self._add_conductor(nodes)
+        done = tuple(part for k in nodes for part in net.low_bits(f"element_done_{k}", 1))
+        add_single_instance(net, "conductor", Role.OTHER, partial(self._conductor, len(nodes)),
+                            {"done": done})  # fmt: skip
+        for name in ("busy", "cycles", *(name for name in outputs if "status" in name)):
+            net.add_output(name, net.nets[name])
         net.declared |= {net.shared_name(name): Port("control", Protocol.LEVEL, "of the system")
                          for name in (*net.inputs, *net.outputs)}  # fmt: skip
         return built._replace(interface=Interface())
-
-    def _add_conductor(self, nodes: np.ndarray) -> None:
-        """Add the conductor, and make outputs of its results."""
-        net, make = self.core.build, partial(self._conductor, len(nodes))
-        nets = {port: port.replace("command_", "s_axis_cmd_").replace("status_", "m_axis_status_")
-                for port in make().signature.members}  # fmt: skip
-        done = tuple(part for k in nodes for part in net.low_bits(f"element_done_{k}", 1))
-        add_single_instance(net, "conductor", Role.OTHER, make, {"done": done},
-                            nets | {"start": "begin_job"})  # fmt: skip
-        for name, port in make().signature.members.items():
-            if port.flow is Out and nets[name] == name:
-                net.add_output(name, port.shape)
 
 
 class System(rtl.Fabric):
@@ -309,3 +288,13 @@ class System(rtl.Fabric):
         runs = tuple(modes or range(len(program.modes))) if needs_commands(program) else ()
         front, conductor = StreamFront(program, width, beat), partial(Conductor, runs, repeat)
         super().__init__(SystemFront(front, element, memory, conductor))
+
+    @property
+    def begin_cycles(self) -> int:
+        """Cycles from the last word that an element sends to the first cycle of the run."""
+        return 3 + tree_levels(self.nodes)
+
+    @property
+    def arrive_cycles(self) -> int:
+        """Cycles from the cycle after a run to that in which its first word arrives."""
+        return self.front.core.memory_port.read_cycles - 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from planners import planner
 from waiting import shortest_wait
 
+import torusfabric as tf
 from torusfabric.algorithms.table.matching.alltoall import alltoall_bound, balanced_routes
 from torusfabric.algorithms.table.matching.plan import MATCHING, port_trees
 from torusfabric.analysis.bounds import bound
@@ -262,3 +263,16 @@ def test_arrowhead(order, gather, exchange):
     schedule = plan(topology, "alltoall")
     assert schedule.round_count <= exchange
     check(schedule)
+
+
+@pytest.mark.parametrize(
+    ("torus", "flits", "chunks"),
+    [("3x6", 74, 2), ("6x3", 74, 2), ("6", 2, 2), ("6", 1, 1), ("6x6", 74, 1)],
+)
+def test_half_of_an_exchange_goes_each_way_round(torus, flits, chunks):
+    """Offsets of half an even side are shared by both ways if the other axes cannot share them."""
+    schedule = tf.plan(torus, "alltoall", flits=flits)
+    assert schedule.chunks == chunks
+    program = tf.compile(schedule, flits=flits)
+    other = tf.plan(torus, "alltoall", algorithm="matching", chunks=3 - chunks)
+    assert program.cycles() <= tf.compile(other, flits=flits).cycles()

@@ -187,3 +187,13 @@ def test_rounds_on_slow_links_are_not_mended():
     )
     with pytest.raises(tf.ScheduleError, match="its rate is a message every 2 rounds"):
         tf.spread(wrong)
+
+
+def test_a_plan_from_a_file_is_built(tmp_path):
+    """A round of a file in which nothing is sent does not keep a plan from being built."""
+    plan = tf.plan("2x2", "allgather", rate="1:1/4", chunks=2)
+    empty = [not len(transfers.source) for transfers in plan.rounds()]
+    assert any(empty)
+    plan.save(tmp_path / "plan.json")
+    read = tf.load(tmp_path / "plan.json")
+    assert tf.compile(read, flits=4).cycles() == tf.compile(plan, flits=4).cycles()

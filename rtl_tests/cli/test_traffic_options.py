@@ -93,7 +93,7 @@ def test_pictures(capsys, tmp_path, command, words):
         ("compare 2x2 alltoall --counts counts.csv --flits 3", "longest message, 8 flits"),
         ("compare 2x2 alltoall --counts counts.csv --flits 1:8", "longest message, 8 flits"),
         ("simulate 2x2 pattern,allgather --traffic unequal.csv --flits 3", "leave flits and max"),
-        ("verilog 2x2 pattern --traffic unequal.csv --tables ram --max-flits 8 -o o", "lengthen"),
+        ("verilog 2x2 pattern --traffic unequal.csv --tables ram --max-flits 7 -o o", "not 8"),
         ("simulate 2x2 alltoall,pattern,pattern --traffic a,b,c", "file for all patterns or one"),
         ("simulate 2x2 alltoall,gather --counts counts.csv,vector.csv", "lengthen one message"),
         ("simulate 2x2 gather@{0,1,2} --root any --max-flits 3", "Root any needs"),

@@ -185,7 +185,8 @@ def test_pairs_are_placed(tmp_path):
     ("ulx3s-85f", "lvds", ["4x4", "--boards", "2x2", "--block", "1,0"],
      "This board has pins for 1 neighbours, but its block has more"),
     ("ulx3s-85f", "lvds", ["4", "--boards", "2", "--block", "1", "--width", "22"],
-     "Width must be at most 21 bits for pairs that carry 23 bits in a cycle of 25 MHz, not 22"),
+     "Words between boards must have at most 21 bits for pairs that carry 23 bits in a cycle of 25 "
+     "MHz, not 22; choose a smaller --width, or a lower --rate between boards"),
     ("versa-ecp5", "lvds", ["4", "--boards", "2", "--block", "1"],
      "--phy lvds needs an ECP5 with a resource lvds in its board file"),
     ("ecpix5-45f", "serdes", ["4x4", "--boards", "2x1", "--block", "1,0", "--width", "16"],

@@ -8,6 +8,7 @@ import pytest
 from helpers import few, run_json
 
 import torusfabric as tf
+from torusfabric.cli import main
 from torusfabric.collective.floats import FORMATS
 from torusfabric.simulation.jobs import random_job_messages
 
@@ -109,3 +110,24 @@ def test_typical_operands_depend_on_the_order() -> None:
     changed = add(add(a, b, 32), c, 32) != add(a, add(b, c, 32), 32)
     assert changed.mean() > 0.1
     assert not FORMATS["fp32"].is_nan(a[:7]).any()
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+def test_commands_plan_for_operators(capsys, command: str) -> None:
+    """The latency of an operator changes the cycles of a plan, and its order the algorithms."""
+    words = (command, "4x4", "allreduce", "--flits", "16")
+    reasons = [
+        run_json(capsys, *words, *more)["why"]
+        for more in ((), ("--op", "add:fp32"), ("--op", "max"))
+    ]
+    assert "ring-exchange" in reasons[0]
+    assert "ring-exchange" not in reasons[1]
+    assert reasons[2] == reasons[0]
+    cycles = [int(reason.split()[0]) for reason in reasons]
+    assert cycles[1] > cycles[0] + 3 * tf.Operator.parse("add:fp32").latency
+    ring = (*words, "--algorithm", "ring-exchange")
+    assert run_json(capsys, *ring, "--op", "max")["checked"]
+    assert main([*ring, "--op", "add:fp32"]) == 1
+    assert "needs an associative operator, not add:fp32" in capsys.readouterr().err
+    assert main([command, "4x4", "allgather", "--op", "add"]) == 1
+    assert "--op is for reductions" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import check_jobs
 
 import torusfabric as tf
 from torusfabric.program import Action
@@ -36,3 +37,59 @@ def test_out_ports_have_no_more_than_in_one_mode(names):
     for port in range(schedules[0].topology.ports):
         most = max(len(injections([loop], port)) for loop in alone)
         assert len(injections(together, port)) == most
+
+
+def engine(*names, topology="3x3"):
+    """The program of several collectives, for messages of up to 4 flits."""
+    return tf.compile([tf.plan(topology, name) for name in names], max_flits=4)
+
+
+def count_memories(program, *, own):
+    return sum(memory.own == own for memory in program.memories)
+
+
+ENGINES = [
+    ("3x3", ("allgather", "alltoall", "allreduce")),
+    ("4x4", ("allreduce", "alltoall")),
+    ("2x3", ("alltoall", "allreduce", "scatter")),
+    ("3x3", ("reduce", "broadcast", "scatter")),
+    ("2x2", ("allgather@1", "allgather@0", "allreduce", "alltoall")),
+]
+
+
+@pytest.mark.parametrize(("topology", "names"), ENGINES)
+def test_modes_share_the_memories_of_arriving_words(topology, names):
+    """An engine has as many memories of arriving words as the mode that has most."""
+    program = engine(*names, topology=topology)
+    alone = [count_memories(part, own=False) for part in program.parts]
+    assert count_memories(program, own=False) == max(alone)
+    ports = [{*memory.ports} for memory in program.memories]
+    every = [memory for part in program.parts for memory in part.memories]
+    assert all(any(ports_of >= {*memory.ports} for ports_of in ports) for memory in every)
+    jobs = [tf.Job(mode=k % len(names), length=1 + k % 4) for k in range(9)]
+    check_jobs(tf.Fabric(program, width=8), jobs)
+
+
+@pytest.mark.parametrize(("topology", "names"), ENGINES)
+def test_messages_of_streams_share_memories(topology, names):
+    """Messages of all modes have as many memories as those of one mode, and as deep ones."""
+    program = engine(*names, topology=topology)
+    together = program.arrange_messages(shared=True)
+    own = [k for k, memory in enumerate(together.memories) if memory.own]
+    depths = [np.sort(part.depth.max(axis=0)[count_memories(part, own=False):])[::-1]
+              for part in program.parts]  # fmt: skip
+    wanted = np.max([np.pad(each, (0, len(own) - len(each))) for each in depths], axis=0)
+    assert sorted(together.depth.max(axis=0)[own]) == sorted(wanted)
+    fabric = tf.Fabric(program, width=8, top="stream")
+    assert count_memories(fabric.program, own=True) == len(wanted)
+
+
+def test_a_host_writes_the_message_of_each_mode():
+    """The fabric of a program with shared messages has memories of their own at a host port."""
+    together = engine("allgather", "alltoall").arrange_messages(shared=True)
+    assert count_memories(together, own=True) == 4
+    fabric = tf.Fabric(together, width=8)
+    assert count_memories(fabric.program, own=True) == 6
+    check_jobs(fabric, [tf.Job(mode=k, length=3) for k in (1, 0)])
+    one = tf.compile(tf.plan("3x3", "allgather"), max_flits=4)
+    assert one.arrange_messages(shared=True) is one

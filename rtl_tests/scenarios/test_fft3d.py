@@ -1,33 +1,23 @@
 """The example that transforms a cube of points on a torus of elements."""
 
-import json
-import re
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
+from applications import (
+    change_job,
+    check_files,
+    check_refusal,
+    page_has_output,
+    report_of,
+    simulate_in_icarus,
+)
+from fft3d import element, model, run
+from fft3d.layout import Layout, place_points
 from vectors import needs_icarus
 
 import torusfabric as tf
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
-from fft3d import element, model, run
-from fft3d.layout import Layout, place_points
-
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "fft.md"
-
 #: The smallest transform.
 SMALL = ("--points", "8", "--torus", "2x2x2")
-
-
-def report(capsys, *words):
-    """Return the report of the command."""
-    assert run.main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +32,7 @@ def report(capsys, *words):
 )
 def test_transforms_and_cycles(capsys, words):
     """All points are those of the model, and the transform takes the forecast cycles."""
-    found = report(capsys, *words)
+    found = report_of(capsys, run, *words)
     assert found["points_wrong"] == 0
     assert found["cycles"] == found["forecast"]
 
@@ -51,7 +41,7 @@ def test_transforms_and_cycles(capsys, words):
 @pytest.mark.parametrize(("points", "torus", "goal"), [(32, "4x4x4", 1365), (64, "8x8x8", 2380)])
 def test_published_times(capsys, points, torus, goal):
     """At 250 MHz, a transform takes less than the published time."""
-    found = report(capsys, "--points", str(points), "--torus", torus)
+    found = report_of(capsys, run, "--points", str(points), "--torus", torus)
     assert found["cycles"] == found["forecast"] <= goal
     assert found["microseconds"] < found["published_microseconds"]
 
@@ -59,14 +49,12 @@ def test_published_times(capsys, points, torus, goal):
 @pytest.mark.long
 def test_the_page_shows_the_output(capsys):
     """The command of the page prints what the page shows."""
-    assert run.main(["--points", "32", "--torus", "4x4x4"]) == 0
-    printed = capsys.readouterr().out
-    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+    page_has_output(capsys, run, "fft.md", "--points", "32", "--torus", "4x4x4")
 
 
 def test_elements_that_wait(capsys):
     """If sending takes longer than runs, the forecast is a lower bound."""
-    found = report(capsys, "--points", "16", "--torus", "2x2x2", "--pieces", "2")
+    found = report_of(capsys, run, "--points", "16", "--torus", "2x2x2", "--pieces", "2")
     assert not found["forecast_exact"]
     assert found["cycles"] > found["forecast"]
 
@@ -74,7 +62,7 @@ def test_elements_that_wait(capsys):
 @pytest.mark.long
 def test_both_simulators_agree(capsys):
     """Amaranth's simulator finds the same words and cycles."""
-    assert report(capsys, *SMALL) == report(capsys, *SMALL, "--engine", "amaranth")
+    assert report_of(capsys, run, *SMALL) == report_of(capsys, run, *SMALL, "--engine", "amaranth")
 
 
 @pytest.mark.parametrize("points", [2, 4, 8, 64])
@@ -104,14 +92,12 @@ def test_every_point_has_a_place(layout):
 
 def test_a_wrong_word_is_found(capsys, monkeypatch):
     """One wrong bit of one point makes the command fail."""
-    right = run.run_job
 
-    def other_bit(*given, **options):
-        job = right(*given, **options)
+    def flip_bit(job):
         job.words[2, 5] ^= 1
         return job
 
-    monkeypatch.setattr(run, "run_job", other_bit)
+    change_job(monkeypatch, run, flip_bit)
     assert run.main([*SMALL]) == 2
     assert "1 of 512 points are not" in capsys.readouterr().err
 
@@ -130,21 +116,15 @@ def test_a_wrong_factor_is_found(capsys, monkeypatch):
 
 def test_a_wrong_cycle_is_found(capsys, monkeypatch):
     """A transform that takes a cycle more than forecast makes the command fail."""
-    right = run.run_job
-
-    def late(*given, **options):
-        job = right(*given, **options)
-        return job._replace(cycles=job.cycles + 1)
-
-    monkeypatch.setattr(run, "run_job", late)
+    change_job(monkeypatch, run, lambda job: job._replace(cycles=job.cycles + 1))
     assert run.main([*SMALL]) == 2
-    assert "takes 203 cycles, not 202 as forecast" in capsys.readouterr().err
+    assert "takes 201 cycles, not 200 as forecast" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--torus", "4x4"), "three equal sides"),
+        (("--torus", "4x4"), "3 equal sides"),
         (("--torus", "3x3x3"), "powers of two"),
         (("--points", "24"), "power of two"),
         (("--points", "16", "--torus", "8x8x8"), "at least 64"),
@@ -155,18 +135,12 @@ def test_a_wrong_cycle_is_found(capsys, monkeypatch):
 )
 def test_sizes_that_do_not_fit(capsys, words, message):
     """A bad size is refused in one line that says what to choose."""
-    assert run.main([*words]) == 1
-    printed = capsys.readouterr().err
-    assert message in printed
-    assert printed.count("\n") == 1
+    check_refusal(capsys, run, message, *words)
 
 
 def test_files(tmp_path, capsys):
     """The design and the picture are written."""
-    files = [tmp_path / "design.v", tmp_path / "times.svg"]
-    report(capsys, *SMALL, "--verilog", str(files[0]), "--picture", str(files[1]))
-    assert "module element (" in files[0].read_text()
-    assert "<svg" in files[1].read_text()
+    check_files(capsys, run, tmp_path, *SMALL)
 
 
 @pytest.mark.parametrize("side", [8, 32, pytest.param(512, marks=pytest.mark.long)])
@@ -176,63 +150,12 @@ def test_exchanges_of_a_larger_cube(side):
     assert tf.compile(exchange, flits=2).cycles() == side**2 // 4 + 5
 
 
-#: A bench of the emitted Verilog: it writes all words, starts the job, and prints all words.
-BENCH = """
-module bench;
-  reg clk = 0, rst = 1, begin_job = 0, write = 0;
-  reg [{address}:0] place = 0;
-  reg [31:0] words [0:{count} * {nodes} - 1];
-  integer i;
-  wire busy;
-  wire [31:0] cycles;
-  {declarations}
-  always #5 clk = ~clk;
-  fabric dut (.clk(clk), .rst(rst), .begin_job(begin_job), .busy(busy), .cycles(cycles),
-    {connections});
-  initial begin
-    $readmemh("words.hex", words);
-    repeat (4) @(negedge clk);
-    rst = 0;
-    write = 1;
-    for (i = 0; i < {count}; i = i + 1) begin place = i; {sets} @(negedge clk); end
-    write = 0;
-    begin_job = 1;
-    @(negedge clk) begin_job = 0;
-    repeat (3) @(negedge clk);
-    while (busy) @(negedge clk);
-    $display("%0d cycles", cycles);
-    for (i = 0; i < {count}; i = i + 1) begin
-      place = i; @(negedge clk) $display("words{formats}", {reads});
-    end
-    $finish;
-  end
-endmodule
-"""
-
-
 @needs_icarus
 def test_the_emitted_verilog_transforms(tmp_path):
     """In Icarus Verilog, the emitted file gives the words of the model in the forecast cycles."""
     layout = Layout(8, 2, 2, 2)
     system, (before, after) = run.make_system(layout), place_points(layout)
     cube = np.random.default_rng(5).integers(-23000, 23000, (2, 8, 8, 8))
-    words, count = run.pack_words(cube, before), layout.words * layout.lanes
-    nodes = range(len(words))
-    (tmp_path / "words.hex").write_text("\n".join(f"{word:x}" for word in words.ravel()))
-    (tmp_path / "design.v").write_text(tf.emit(system).text)
-    (tmp_path / "bench.v").write_text(BENCH.format(
-        address=(count - 1).bit_length() - 1, count=count, nodes=len(words),
-        declarations=" ".join(f"reg [31:0] set_{k}; wire [31:0] read_{k};" for k in nodes),
-        connections=", ".join(
-            f".element_address_{k}(place), .element_write_{k}(write), "
-            f".element_write_data_{k}(set_{k}), .element_read_data_{k}(read_{k})" for k in nodes),
-        sets=" ".join(f"set_{k} = words[{k * count} + i];" for k in nodes),
-        formats=" %h" * len(words), reads=", ".join(f"read_{k}" for k in nodes),
-    ))  # fmt: skip
-    for command in (["iverilog", "-g2005", "-o", "bench.vvp", "bench.v", "design.v"],
-                    ["vvp", "bench.vvp"]):  # fmt: skip
-        printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert f"{run.forecast_cycles(system, layout)} cycles" in printed.stdout
-    rows = re.findall(r"words (.+)", printed.stdout)
-    found = np.array([[int(word, 16) for word in row.split()] for row in rows]).T
-    assert (found == run.pack_words(model.transform_cube(cube), after)).all()
+    cycles, words = simulate_in_icarus(system, run.pack_words(cube, before), tmp_path)
+    assert cycles == run.forecast_cycles(system, layout)
+    assert (words == run.pack_words(model.transform_cube(cube), after)).all()

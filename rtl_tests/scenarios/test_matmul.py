@@ -1,26 +1,12 @@
 """The example that multiplies matrices on a torus of elements."""
 
-import json
 import re
-import sys
-import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
+from applications import change_job, check_files, check_refusal, page_has_output, report_of
 from matmul import run
 from matmul.element import MultiplierElement
-
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "matrix-product.md"
-
-
-def report(capsys, *words):
-    """Return the report of the command."""
-    assert run.main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -36,28 +22,24 @@ def report(capsys, *words):
 )  # fmt: skip
 def test_products_and_cycles(capsys, words):
     """The product is right, and takes the forecast cycles."""
-    found = report(capsys, *words)
+    found = report_of(capsys, run, *words)
     assert found["cycles"] == found["forecast"]
 
 
 def test_the_page_shows_the_output(capsys):
     """The command of the page prints what the page shows; nine tenths of the cycles multiply."""
-    assert run.main(["--torus", "4x4"]) == 0
-    printed = capsys.readouterr().out
-    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+    printed = page_has_output(capsys, run, "matrix-product.md", "--torus", "4x4")
     assert float(re.search(r"busy +([0-9.]+)", printed)[1]) >= 90
 
 
 def test_a_wrong_sum_is_found(capsys, monkeypatch):
     """A product of one element that is off by one makes the command fail."""
-    right = run.run_job
 
-    def off_by_one(*given, **options):
-        job = right(*given, **options)
+    def add_one(job):
         job.words[2, 5] += 1
         return job
 
-    monkeypatch.setattr(run, "run_job", off_by_one)
+    change_job(monkeypatch, run, add_one)
     assert run.main(["--torus", "2x2", "--block", "4", "--multipliers", "1"]) == 2
     assert "must be what numpy computes" in capsys.readouterr().err
 
@@ -86,7 +68,7 @@ def _transposed(matrix, side):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--torus", "4x5"), "two equal sides"),
+        (("--torus", "4x5"), "2 equal sides"),
         (("--block", "12"), "power of two"),
         (("--block", "8", "--multipliers", "8"), "twice --multipliers"),
         (("--block", "16", "--panel", "32"), "at most --block"),
@@ -96,16 +78,9 @@ def _transposed(matrix, side):
 )
 def test_sizes_that_do_not_fit(capsys, words, message):
     """A bad size is refused in one line that says what to choose."""
-    assert run.main([*words]) == 1
-    printed = capsys.readouterr().err
-    assert message in printed
-    assert printed.count("\n") == 1
+    check_refusal(capsys, run, message, *words)
 
 
 def test_files(tmp_path, capsys):
     """The design and the picture are written."""
-    words = ["--torus", "2x2", "--block", "4", "--multipliers", "1"]
-    files = [tmp_path / "design.v", tmp_path / "use.svg"]
-    report(capsys, *words, "--verilog", str(files[0]), "--picture", str(files[1]))
-    assert "module element (" in files[0].read_text()
-    assert "<svg" in files[1].read_text()
+    check_files(capsys, run, tmp_path, "--torus", "2x2", "--block", "4", "--multipliers", "1")

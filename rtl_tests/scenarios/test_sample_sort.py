@@ -1,28 +1,14 @@
 """The example that sorts keys on a torus of elements."""
 
-import json
-import sys
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
+from applications import change_job, check_files, check_refusal, page_has_output, report_of
 from sample_sort import forecast, run
 from sample_sort.element import Sizes, SortElement
 from sample_sort.sorter import MergeStage, Sorter
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "sample-sort.md"
 SMALL = ("--torus", "2x2", "--keys", "16")
-
-
-def report(capsys, *words):
-    """Return the report of the command."""
-    assert run.main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +26,7 @@ def report(capsys, *words):
 )  # fmt: skip
 def test_order_and_cycles(capsys, words):
     """The keys are in order, and the job takes the forecast cycles."""
-    found = report(capsys, *words)
+    found = report_of(capsys, run, *words)
     assert found["cycles"] == found["forecast"]
     assert found["largest_share"] < found["capacity"]
 
@@ -48,15 +34,13 @@ def test_order_and_cycles(capsys, words):
 def test_both_simulators_agree(capsys):
     """The compiled model and Amaranth's simulator print the same report."""
     words = ("--torus", "2", "--keys", "4", "--packet", "4")
-    assert report(capsys, *words) == report(capsys, *words, "--engine", "amaranth")
+    assert report_of(capsys, run, *words) == report_of(capsys, run, *words, "--engine", "amaranth")
 
 
 @pytest.mark.long
 def test_the_page_shows_the_output(capsys):
     """The command of the page prints what the page shows."""
-    assert run.main(["--torus", "4x4", "--keys", "256"]) == 0
-    printed = capsys.readouterr().out
-    assert textwrap.indent(printed, " " * 4) in PAGE.read_text(encoding="utf-8")
+    page_has_output(capsys, run, "sample-sort.md", "--torus", "4x4", "--keys", "256")
 
 
 @pytest.mark.parametrize("deal", [False, True])
@@ -103,27 +87,19 @@ def test_a_sorter_sorts_any_number_of_words(count):
 
 def test_a_wrong_key_is_found(capsys, monkeypatch):
     """A key of one element that is off by one makes the command fail."""
-    right = run.run_job
 
-    def off_by_one(*given, **options):
-        job = right(*given, **options)
+    def add_one(job):
         job.words[2, 3] += 1
         return job
 
-    monkeypatch.setattr(run, "run_job", off_by_one)
+    change_job(monkeypatch, run, add_one)
     assert run.main([*SMALL]) == 2
     assert "must be what numpy sorts" in capsys.readouterr().err
 
 
 def test_a_wrong_cycle_is_found(capsys, monkeypatch):
     """An all-to-all that takes a cycle more makes the command fail."""
-    right = run.run_job
-
-    def late(*given, **options):
-        job = right(*given, **options)
-        return job._replace(runs=[cycles + 1 for cycles in job.runs])
-
-    monkeypatch.setattr(run, "run_job", late)
+    change_job(monkeypatch, run, lambda job: job._replace(runs=[cycles + 1 for cycles in job.runs]))
     assert run.main([*SMALL]) == 2
     assert "must take" in capsys.readouterr().err
 
@@ -167,15 +143,9 @@ def test_faults_are_found(capsys, monkeypatch, fault, message):
 )
 def test_sizes_that_do_not_fit(capsys, words, message):
     """A bad size is refused in one line that says what to choose."""
-    assert run.main([*words]) == 1
-    printed = capsys.readouterr().err
-    assert message in printed
-    assert printed.count("\n") == 1
+    check_refusal(capsys, run, message, *words)
 
 
 def test_files(tmp_path, capsys):
     """The design and the picture are written."""
-    files = [tmp_path / "design.v", tmp_path / "time.svg"]
-    report(capsys, *SMALL, "--verilog", str(files[0]), "--picture", str(files[1]))
-    assert "module element (" in files[0].read_text()
-    assert "<svg" in files[1].read_text()
+    check_files(capsys, run, tmp_path, *SMALL)

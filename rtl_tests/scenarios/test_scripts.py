@@ -10,9 +10,11 @@ from pathlib import Path
 
 import hardware_targets as targets
 import pytest
+import silicon_costs
 from helpers import few
 from rich.console import Console
 
+from torusfabric.fpga.synthesis.silicon import GENERIC_CELLS
 from torusfabric.verilog import Design
 
 SIM = Path(__file__).parents[2] / "sim"
@@ -27,6 +29,7 @@ SCRIPTS = {
         "cases",
         {"torus", "collective", "length", "cycles", "goal", "met"},
     ),
+    "cycle_goals.py --random 3 --only scatter,alltoall": ("cases", {"torus", "met"}),
     "engine_costs.py --only none": ("rows", set()),
     "engine_speed.py --times 0 --pairs 0": ("rows", set()),
     "form_cycles.py --tori 3x3 --most 4": (
@@ -44,6 +47,10 @@ SCRIPTS = {
     "other_planners.py --largest 5 --planned 9 --flits 1": (
         "published",
         {"torus", "algorithm", "bound", "steps", "cycles", "our steps", "our cycles"},
+    ),
+    "silicon_costs.py --torus 3x3 --only hamiltonian": (
+        "rows",
+        {"name", "cells", "gates", "ffs", "ram_bits", "mean_gates"},
     ),
     "oblivious_gossip.py --largest 0": ("steps", {"algorithm", "planned", "data"}),
     "traffic_plans.py --networks 4x4 --patterns transpose": (
@@ -63,6 +70,39 @@ def test_speed_has_a_bound():
     command = [sys.executable, SIM / "engine_speed.py", "2x2", "--engines", "icarus"]
     done = subprocess.run([*command, "--bound", "0.1"], capture_output=True, text=True, check=True)
     assert "icarus on 2x2: not built and run within 0.1 s" in done.stdout
+
+
+def test_silicon_of_other_verilog(tmp_path):
+    """A file of other Verilog is a row for each library; a missing file or top is an error."""
+    gate, cells = tmp_path / "two_gates.v", tmp_path / "cells.lib"
+    below = "module below(input a, b, output y); assign y = a & b; endmodule\n"
+    top = "module gates(input a, b, c, output y, z); below p(a, b, y), q(b, c, z); endmodule"
+    gate.write_text(below + top)
+    cells.write_text(GENERIC_CELLS.read_text().replace("area : 1.33", "area : 9"))  # that of AND2
+    command = [sys.executable, SIM / "silicon_costs.py", "--only", "none", "--json", "--verilog"]
+    run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True)
+    found = json.loads(run(gate, "--top", "gates", "--liberty", cells).stdout)["rows"]
+    sizes = {"no process": 2.66, "cells": 18.0}
+    assert {row["cells"]: row["gates"] for row in found} == sizes
+    assert all((row["name"], row["ffs"]) == ("two gates", 0) for row in found)
+    missing = run(tmp_path / "none.v", "--top", "gates")
+    assert missing.returncode == 1
+    assert "none.v must be a Verilog file: No such file" in missing.stderr
+    unnamed = run(gate)
+    assert unnamed.returncode == 2
+    assert "each --verilog needs a --top" in unnamed.stderr
+
+
+def test_silicon_of_several_classes(monkeypatch):
+    """Sizes are those of the largest router class; the mean counts each class by its nodes."""
+    classes = [
+        {"nodes": nodes, "gates": gates, "ffs": 10 * nodes, "ram_bits": 0}
+        for nodes, gates in ((1, 4.0), (2, 10.0), (3, 6.0))
+    ]
+    report = type("Report", (), {"classes": classes, "fabric": {}})
+    monkeypatch.setattr(silicon_costs.tf, "synthesize", lambda *_: report)
+    sizes = {"gates": 10.0, "ffs": 20, "ram_bits": 0, "mean_gates": 7.0}
+    assert silicon_costs.measure_sizes(None, "asic") == sizes
 
 
 @pytest.mark.parametrize("words", few(3, [*SCRIPTS], tuples=True))

@@ -1,19 +1,19 @@
 """The harness of the example applications: elements and a fabric in one netlist."""
 
+import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib.memory import Memory
-
-import torusfabric as tf
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
+from applications import ROOT
+from pages import blocks_of
+from session import BlockError, run_blocks
 from support.job import run_job
 from support.system import Element, System
+
+import torusfabric as tf
 
 #: Words that each element sends.
 WORDS = 3
@@ -112,3 +112,43 @@ def test_a_system_is_emitted_as_verilog():
     assert "module element (" in text
     assert "module conductor (" in text
     assert "router_0" in text
+
+
+@pytest.fixture
+def page_blocks(tmp_path, monkeypatch):
+    """The blocks of the tutorial, which run in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    # Python would import the element of the folder of an earlier test.
+    monkeypatch.delitem(sys.modules, "dot_product", raising=False)
+    monkeypatch.delitem(sys.path_importer_cache, ".", raising=False)
+    page = ROOT / "docs" / "tutorials" / "own-accelerator.md"
+    return [block.as_json() for block in blocks_of(page.read_text(encoding="utf-8"))]
+
+
+def test_the_accelerator_of_the_tutorial(page_blocks):
+    """All code of the tutorial runs, from the element to its size."""
+    printed = "".join(said for block in run_blocks(page_blocks) for _, said in block)
+    cycles, forecast = (int(re.search(rf"{word} (\d+)", printed)[1])
+                        for word in ("after", "forecast:"))  # fmt: skip
+    assert cycles == forecast
+    assert "multipliers: 4 " in printed
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("at != WORDS)", "at != WORDS - 1)"),
+        ("total + product", "total | product"),
+        ("write.addr.eq(self.address[:4])", "write.addr.eq(self.address[1:])"),
+        ("self.done.eq(1)", "self.done.eq(0)"),
+    ],
+)
+def test_mistakes_in_the_tutorial_are_found(page_blocks, monkeypatch, right, wrong):
+    """The comparison finds a mistake in the element, or the job never ends."""
+    monkeypatch.setattr("support.job.PATIENCE", 2000)
+    element = page_blocks[0]
+    assert right in element["text"]
+    element["text"] = element["text"].replace(right, wrong)
+    with pytest.raises(BlockError, match=r"AssertionError|must end their job"):
+        run_blocks(page_blocks[:3])

@@ -92,6 +92,7 @@ def _made(a, b):
     yield from (a + b, a - b, -a, (a + b)[3:7], (a - b)[width // 2 :], a * b, (a * b)[width - 3 :])
     yield from (a & b, a | b, a ^ b, ~a, a.any(), a.all(), a.xor(), a == b, a != b, a[:5] == b[:5])
     yield from (a < b, a <= b, a > b, a >= b, sign[0] < sign[1], sign[0] >= sign[1])
+    yield from (a[:0].any(), a[:0].all(), a[:0].xor())  # of no bits
     yield from (a << b[:3], a >> b[:7], sign[0] >> b[:7], a >> 3, sign[0] >> 2)
     yield from (a.bit_select(b[:4], 3), a.word_select(b[:2], 3))
     yield a.matches("1" + "-" * (width - 2) + "0")

@@ -274,7 +274,7 @@ def test_latency_must_cover_the_crossing():
     assert str(found.value) == (
         "Link latency between 2 boards must be at least 10 cycles (5.75 cycles for the crossing, "
         "1.75 for boards that do not start at once, 2.02 for 2000 ppm in 1009 cycles), not 8; "
-        "give it by --link-latency"
+        "give it by --link-latency, as in 2=10"
     )
 
 

@@ -106,7 +106,7 @@ def run_icarus(folder, send, read, *, starts=1, timeout=600, **chosen):
         return bench.result(_call(["vvp", "-n", "bench.vvp"], bench.work, timeout))
 
 
-def check_in_icarus(folder, fabric, **chosen):
+def check_in_icarus(folder, fabric, *, ram="auto", **chosen):
     """Check that linters are silent, and that Icarus reads the right words after two runs.
 
     Parameters
@@ -115,6 +115,8 @@ def check_in_icarus(folder, fabric, **chosen):
         Folder for the Verilog.
     fabric : Fabric
         The fabric.
+    ram : str
+        Memory rule.
     **chosen : int, optional
         Choices of `run_icarus`.
 
@@ -123,7 +125,7 @@ def check_in_icarus(folder, fabric, **chosen):
     dict
         The manifest.
     """
-    verilog.write(fabric, folder, command="torusfabric verilog ..")
+    verilog.write(fabric, folder, command="torusfabric verilog ..", ram=ram)
     check_silent(folder)
     if not have_icarus():
         pytest.skip("Icarus Verilog is not installed")

@@ -48,9 +48,11 @@ def texts():
         "host": tf.emit(tf.Fabric(reduce, width=8)).text,
         "streams": tf.emit(tf.Fabric(reduce, width=8, top="stream", clocks="per-node")).text,
         "bus": tf.emit(tf.Fabric(gather, width=16, bus="axi-lite")).text,
-        "rule": tf.emit(tf.Fabric(gather, width=16), ram="distributed:4,ultra").text,
+        "rule": tf.emit(tf.Fabric(gather, width=16), ram="distributed:4@8,ultra").text,
         "forms": tf.emit(tf.Fabric(several, width=16)).text,
-        "boards": emit_boards(BoardSystem(tf.Fabric(pair, width=16), boards)).text,
+        "boards": emit_boards(
+            BoardSystem(tf.Fabric(pair, width=16), boards), ram="block@2,distributed"
+        ).text,
     }
 
 
@@ -133,14 +135,47 @@ def test_the_first_entry_that_has_room_counts():
     assert '(* ramstyle = "no_rw_check" *)' in memory_text("auto", depth=9)
 
 
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ("block@4,distributed", [2, 2, 0, 0]),
+        ("block@5,distributed", [2, 2, 0, 0]),
+        ("block@1,distributed", [0, 0, 0, 0]),
+        ("block@1,block@2,distributed", [2, 0, 0, 0]),
+        ("block:8@3,block:16@2,distributed", [2, 2, 1, 0]),
+        ("distributed:8@2,block", [1, 1, 2, 2]),
+    ],
+)
+def test_counts_serve_nodes_in_order(rule, wanted):
+    """An entry serves the first nodes, as long as its count has room for all memories of a node."""
+    nodes = [[(32, 16), (32, 8)]] * 4
+    rules = MemoryRule.parse(rule).split_by_count(nodes)
+    found = [[each.choose_style(*size).value for size in nodes[0]] for each in rules]
+    assert [styles.count("block") for styles in found] == wanted
+    assert str(MemoryRule.parse(rule)) == rule
+
+
 def test_what_is_read_at_once_is_no_block():
     assert "ram_style" not in memory_text("block", depth=9, at_once=True)
     assert 'ram_style = "distributed"' in memory_text("distributed", depth=9, at_once=True)
 
 
-@pytest.mark.parametrize("rule", ["", "M20K", "block:0", "block:8x", "block:8x8x8", "block,,ultra"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "",
+        "M20K",
+        "block:0",
+        "block:8x",
+        "block:8x8x8",
+        "block,,ultra",
+        "block@0",
+        "block@",
+        "auto8",
+    ],
+)
 def test_rules_are_checked(rule):
-    with pytest.raises(InputError, match=r"^--ram must be STYLE\[:DEPTH\[xWIDTH\]\], of auto, "):
+    with pytest.raises(InputError, match=r"^--ram must be STYLE\[:DEPTH\[xWIDTH\]\]\[@COUNT\], "):
         MemoryRule.parse(rule)
 
 

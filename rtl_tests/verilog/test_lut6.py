@@ -1,11 +1,11 @@
-"""Modules in forms for ECP5 and 6-input LUTs are proved to equal their usual form."""
+"""Modules in forms for ECP5, 6-input LUTs and silicon are proved to equal their usual form."""
 
 import random
 import re
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockSignal, Module, Signal
 from helpers import as_executed, fabric_of, few
 from verilog_bench import have_icarus, run_icarus
 
@@ -19,6 +19,7 @@ from torusfabric.verilog import text as module_file
 from torusfabric.verilog import write
 from torusfabric.verilog.ecp5 import ECP5
 from torusfabric.verilog.lut6 import LUT6
+from torusfabric.verilog.one_hot import ASIC
 from torusfabric.verilog.text import module_texts
 
 #: Widths: one slice of an odd number of bits, and two slices, the last of which is shorter.
@@ -66,6 +67,22 @@ class Shared(Leaf):
             m.submodules += SharedInstance(
                 shape.shared_module, **ports, **{f"o_{output.name}": output}
             )
+        return m
+
+
+class Selecting(Leaf):
+    """An instance of a selector."""
+
+    def __init__(self, shape):
+        super().__init__({})
+        self.shape = shape
+
+    def elaborate(self, platform):
+        m, module = Module(), self.shape.selector_module
+        ports = {port.name: Signal(len(port)) for port in module.make_ports()}
+        word = ports.pop("word")
+        given = {f"i_{name}": port for name, port in ports.items() if name != "clk"}
+        m.submodules += SharedInstance(module, i_clk=ClockSignal(), o_word=word, **given)
         return m
 
 
@@ -154,6 +171,57 @@ def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
     assert wrong != texts[shape]
     with pytest.raises(WorkFailed, match="proof"):
         prove(tmp_path, {shape: texts[shape]}, wrong, define=LUT6)
+
+
+def test_gates_do_the_same(texts, tmp_path):
+    """The form for silicon agrees for all numbers of inputs; a wrong enable bit is refuted."""
+    some = {shape: texts[shape] for shape in SIX}
+    assert prove(tmp_path, some, define=ASIC).count("Import proof for assert") == len(SIX)
+    shape = Multiplexer(8, 2, branched=True)
+    wrong = texts[shape].replace("{enable[5]}", "{enable[4]}")
+    assert wrong != texts[shape]
+    with pytest.raises(WorkFailed, match="proof"):
+        prove(tmp_path, {shape: texts[shape]}, wrong, define=ASIC)
+
+
+@pytest.mark.parametrize("count", [3, 5, 8])
+def test_selectors_of_gates_hold_their_select_bits(tmp_path, count):
+    """A selector for silicon passes the same words as the usual one, from the second cycle on."""
+    netlist, shape = NetlistBuilder(), Multiplexer(count, SLICE_BITS + 3, branched=True)
+    netlist.add_module("shared", lambda: Selecting(shape))
+    modules = module_texts(netlist.make_netlist())
+    text = "".join(module.text for name, module in modules.items() if name != "shared")
+    name, (bits, known) = shape.selector_module.name, codes(shape)
+    both = f"""module both(input clk, input [{count * shape.width - 1}:0] words,
+      input [{bits - 1}:0] select);
+      wire [{shape.width - 1}:0] one, other; reg later = 0;
+      usual_{name} a (.clk(clk), .words(words), .select(select), .word(one));
+      {name} b (.clk(clk), .words(words), .select(select), .word(other));
+      wire known = {" || ".join(f"select == {bits}'d{code}" for code in known)};
+      always @(posedge clk) later <= 1;
+      always @* assume (known);
+      always @* if (later) assert (one == other);
+    endmodule
+    """
+    script = (
+        "read_verilog -D{} other.v\nread_verilog usual.v\nread_verilog -sv -formal both.sv\n"
+        "hierarchy -top both\nproc\nflatten\nchformal -lower\nopt_clean\n"
+        "sat -verify -prove-asserts -set-assumes -tempinduct\n"
+    )
+    wrong = text.replace("{enable[1]}", "{enable[0]}")
+    for other in (text, wrong):
+        files = {"usual.v": re.sub(r"(\bmodule |^  )(?=(selector|branches|cascade)_)",
+                                   r"\1usual_", text, flags=re.M),
+                 "other.v": other, "both.sv": both, "s.ys": script.format(ASIC)}  # fmt: skip
+        for file, content in files.items():
+            (tmp_path / file).write_text(content, encoding="utf-8")
+        run = lambda: tools.run("yosys", ["-s", "s.ys"], folder=tmp_path, log="log", what="both",
+                                makes=[])  # fmt: skip
+        if other is text:
+            run()
+        else:
+            with pytest.raises(WorkFailed):
+                run()
 
 
 def look_ups(width=3):

@@ -50,3 +50,13 @@ def test_runs_in_icarus(tmp_path, topology, collectives, options, chosen):
     assert {*chosen} <= {*manifest["ports"]}
     if "operators" in options:
         assert manifest["modes"][0]["operators"] == options["operators"]
+
+
+@pytest.mark.parametrize("count", [5, 8, 13])
+def test_nodes_with_other_kinds_of_ram_run_alike(tmp_path, count):
+    """Nodes with block RAM and nodes with LUT memories behave alike, in one fabric."""
+    fabric = build_fabric("3x3", "alltoall", width=9, max_flits=3)
+    check_in_icarus(tmp_path, fabric, ram=f"block:8@{count},distributed", length=2)
+    text = (tmp_path / "fabric.v").read_text()
+    assert 'ram_style = "block"' in text
+    assert 'ram_style = "distributed"' in text

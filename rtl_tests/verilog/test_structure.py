@@ -59,7 +59,7 @@ def test_structures_are_those_of_the_text(topology, collectives, options, hardwa
             if cell["type"].startswith("$mem")
         }
         shapes = {
-            memory: (width, len(rows)) for memory, (width, rows) in structure.memories.items()
+            memory: (each.width, len(each.rows)) for memory, each in structure.memories.items()
         }
         assert memories == shapes or name in (design.rom_module, "look_up")
 

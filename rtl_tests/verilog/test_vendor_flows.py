@@ -176,6 +176,17 @@ def test_without_crossings_there_are_no_constraints_of_them(flow):
     assert not re.search(r"crossings\.(xdc|sdc)", texts)
 
 
+def test_the_configuration_of_chips_names_the_top_its_clock_and_the_macro(tmp_path):
+    """LibreLane takes the file beside the folder, and Yosys can read it with the macro."""
+    configuration = json.loads(files("stream", "librelane")["librelane/config.json"])
+    assert configuration["DESIGN_NAME"] == "fabric"
+    assert configuration["CLOCK_PORT"] == "clk"
+    assert configuration["VERILOG_FILES"] == ["dir::../fabric.v"]
+    assert configuration["VERILOG_DEFINES"] == ["TORUSFABRIC_ASIC"]
+    clocks = json.loads(files("per-node", "librelane")["librelane/config.json"])["CLOCK_PORT"]
+    assert len(clocks) > 1
+
+
 @pytest.mark.parametrize("name", FABRICS)
 def test_packager_has_the_text_its_macro_and_its_constraints(tmp_path, name):
     folder, written = tmp_path / "my ip", files(name, "vivado")
@@ -238,5 +249,7 @@ def test_files_are_listed_and_flows_known():
     assert {"quartus/project.tcl", "quartus/fabric.sdc"} <= {*listed}
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
     assert not [name for name in tf.emit(fabric).files if name.startswith(("vivado", "quartus"))]
-    with pytest.raises(InputError, match=r"^Flow must be vivado or quartus, not 'ise'"):
+    with pytest.raises(
+        InputError, match=r"^Flow must be one of vivado, quartus, librelane, not 'ise'"
+    ):
         tf.emit(fabric, flow="ise")

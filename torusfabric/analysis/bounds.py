@@ -218,6 +218,7 @@ def lower_bound(
     forward = switching == Switching.STORE_AND_FORWARD
     results = [longest_distance(topology, collective) if forward else 1]
     if collective.is_irregular:
+        collective = collective.with_lengths_in_chunks(topology, chunks)
         if collective.members and not collective.local:
             results.append(spread_rounds(max(map(len, collective.members)), ports))
         if forward and blocks is not None:

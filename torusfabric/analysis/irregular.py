@@ -22,8 +22,8 @@ from .fractional import Demand, FractionalRoutes, find_fractional_routes, length
 from .partitions import worst_group_partition
 
 __all__ = ["TrafficDemands", "allreduce_demands", "allreduce_routes", "group_worst_cut",
-           "irregular_least_steps", "irregular_least_time", "irregular_limit_text", "irregular_longest_distance",
-           "traffic_demands", "traffic_routes"]  # fmt: skip
+           "irregular_least_steps", "irregular_least_time", "irregular_limit_text",
+           "irregular_longest_distance", "traffic_demands", "traffic_routes"]  # fmt: skip
 
 #: The largest denominator of a bound; the bound of a larger one is rounded down.
 LARGEST_DENOMINATOR = 1000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_text
 from ..analysis.volume import cycle_limit
-from ..collective import Collective, split_names
+from ..collective import split_names
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
-#: Heads of the columns of hardware costs, and the columns that need ``--target``.
+#: Heads of the columns of hardware costs (GE: gate equivalents).
 HEADS = {
     "inputs": "crossbar inputs",
     "classes": "classes",
@@ -50,8 +50,16 @@ HEADS = {
     "luts": "LUTs",
     "ffs": "FFs",
     "brams": "BRAMs",
+    "fmax_mhz": "MHz",
+    "node_gates": "GE a node",
+    "gates": "GE",
 }
-SYNTHESIZED = ("node_luts", "luts", "ffs", "brams")
+
+#: Columns of synthesis, which are left out if no entry has them.
+SYNTHESIZED = ("node_luts", "luts", "ffs", "brams", "fmax_mhz", "node_gates", "gates")
+
+#: Device of ``--cost``.
+COST_TARGET = "ecp5-85k"
 
 #: Heads of the columns of a comparison of algorithms, by the keys of an entry.
 COLUMNS = {
@@ -113,6 +121,8 @@ def add_commands(commands: Commands) -> None:
         --table FILE.csv|.tex: Write the table as CSV or as LaTeX, by the ending of the file name.
         --target NAME: Synthesize each fabric for this device, as the synth command does. Example:
             ecp5-25k.
+        --cost: Synthesize each fabric for an FPGA (ecp5-85k or --target) with its clock, and for
+            silicon.
         """,
         FORCE,
     )
@@ -120,10 +130,17 @@ def add_commands(commands: Commands) -> None:
 
 def run_compare(arguments: Namespace) -> None:
     """Run ``compare``: compare, print a table, and write the picture and the table file."""
+    if arguments.cost:
+        arguments.target = arguments.target or COST_TARGET
     if arguments.target:
         from ..fpga.synthesis.target import find_target
 
-        find_target(arguments.target)
+        family = find_target(arguments.target).device_family
+        if arguments.cost and family.pnr is None:
+            raise InputError(
+                "--cost needs a --target that nextpnr knows, for the clock, not "
+                f"{arguments.target}; leave --target out, which means {COST_TARGET}"
+            )
     if arguments.plot:
         check_drawing(arguments, arguments.plot, FILE_SIGNATURES)
         require_converter(arguments.plot)
@@ -168,8 +185,6 @@ def _comparison_hardware(
 ) -> "HardwareSettings":
     """Return the choices about hardware, such as the width, with which each schedule is built.
 
-    The operators are those of the first collective in `selections` that reduces.
-
     Raises
     ------
     InputError
@@ -180,10 +195,16 @@ def _comparison_hardware(
     most, target = arguments.max_flits, arguments.target
     for one in selections:
         require_hardware_memory(one.topology, one.collective, flits=most or arguments.flits)
-    collectives: list[Collective] = [one.collective for one in selections]
-    reducing = next((one for one in collectives if one.reducing), collectives[0])
-    operators = operators_of_spec(FabricSpec.of(vars(arguments)), reducing)
-    return HardwareSettings(arguments.width, arguments.flits, operators, target, max_flits=most)
+    spec = FabricSpec.of(vars(arguments))
+    operators = operators_of_spec(spec, (one.collective for one in selections))
+    return HardwareSettings(
+        arguments.width,
+        arguments.flits,
+        operators,
+        target,
+        max_flits=most,
+        all_costs=bool(arguments.cost),
+    )
 
 
 def _compare_algorithms(arguments: Namespace) -> _Comparison:
@@ -222,6 +243,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
         "message times": [float(entry["tau"]) for entry in entries],
         "cycles": [entry["cycles"] for entry in entries],
         "LUTs": [entry["luts"] for entry in entries],
+        "GE": [entry["gates"] for entry in entries],
         "link time used (%)": [100 * entry["links"]["use"] for entry in entries],
     }
     title = f"{topology} {collective}, {flits} flits a message"
@@ -232,7 +254,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     return _Comparison(
         facts,
         _bar_picture(title, names, charts, marked=len(files)),
-        _TitledTable(lines, *_algorithm_table(entries, target)),
+        _TitledTable(lines, *_algorithm_table(entries)),
         notes,
         _fault_table(faults, flits, target) if faults else None,
     )
@@ -265,10 +287,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     selections = [parse_selection(one) for one in split_modes(spec)]
     modes = [f"{one.collective} by, cycles" for one in selections]
     check_table(arguments, modes[0])
-    hardware, heads = (
-        _comparison_hardware(arguments, selections),
-        _column_heads(arguments.target, HEADS),
-    )
+    hardware = _comparison_hardware(arguments, selections)
     with progress_bar("planning") as progress:
         fabrics, flits = compare_fabrics(selections, hardware, progress=progress)
     network = shared_network(one.topology for one in selections)
@@ -285,6 +304,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     names = ", ".join(map("{}{}".format, collectives, faults))
     title = f"{network} {names}: {arguments.width} bits a flit, up to {flits} flits a message"
     rows, charts = [], dict[str, list[Any]]()
+    heads = _column_heads(fabrics, HEADS)
     for fabric in fabrics:
         cycles = fabric["cycles"] or ["-"] * len(modes)
         by = [f"{name} {n}" for name, n in zip(fabric["algorithms"], cycles, strict=True)]
@@ -292,7 +312,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
     for mode, collective in enumerate(collectives):
         known = (fabric["cycles"] for fabric in fabrics)
         charts[f"cycles of {collective}"] = [cycles and cycles[mode] for cycles in known]
-    for name in ("inputs", "memory_bits", "luts"):
+    for name in ("inputs", "memory_bits", "luts", "gates"):
         charts[HEADS[name]] = [fabric[name] for fabric in fabrics]
     algorithms = [", ".join(fabric["algorithms"]) for fabric in fabrics]
     return _Comparison(
@@ -316,7 +336,7 @@ def _compare_lengths(arguments: Namespace) -> _Comparison:
     spec, lengths = FabricSpec.of(vars(arguments)), arguments.flits
     selection = parse_selection(spec)
     topology, collective = selection.topology, selection.collective
-    require_width(arguments.width, operators_of_spec(spec, collective))
+    require_width(arguments.width, operators_of_spec(spec, [collective]))
     require_hardware_memory(topology, collective, flits=lengths[-1])
     curves: dict[str, list[int | None]] = {}
     with progress_bar("planning") as progress:
@@ -414,12 +434,13 @@ def _hardware_notes(names: Iterable[str], entries: Sequence[Mapping[str, Any]]) 
         yield f"classes, ROMs and memories are counted after {install_command('hardware')}"
 
 
-def _column_heads(target: str | None, heads: Mapping[str, str]) -> dict[str, str]:
+def _column_heads(entries: Sequence[Mapping[str, Any]], heads: Mapping[str, str]) -> dict[str, str]:
     """Return the heads of the columns to print, keyed by the name of the fact in each column.
 
-    These are `heads`, without the columns of synthesis if no device (`target`) is given.
+    These are `heads`, without the columns of synthesis that no entry has.
     """
-    return {name: head for name, head in heads.items() if target or name not in SYNTHESIZED}
+    unknown = {name for name in SYNTHESIZED if all(one[name] is None for one in entries)}
+    return {name: head for name, head in heads.items() if name not in unknown}
 
 
 def _row_cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
@@ -428,14 +449,13 @@ def _row_cells(entry: Mapping[str, Any], names: Iterable[str]) -> list[object]:
 
 
 def _algorithm_table(
-    entries: Sequence[Mapping[str, Any]], target: str | None
+    entries: Sequence[Mapping[str, Any]],
 ) -> tuple[list[str], list[list[object]]]:
     """Return the column heads, and the cells of each row, of a comparison of algorithms.
 
-    `entries` has the facts about one schedule each, by their keys in JSON. If `target`, a device,
-    is given, the columns include the results of synthesis for it.
+    `entries` has the facts about one schedule each, by their keys in JSON.
     """
-    heads, rows = _column_heads(target, COLUMNS), []
+    heads, rows = _column_heads(entries, COLUMNS), []
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]
     for entry in entries:

@@ -52,9 +52,11 @@ LEAST_BRAM_FILL = 0.25
 #: Heads of the columns of the table of modes, by the keys of a count.
 HEADS = {
     "router_luts": "router LUTs",
+    "router_gates": "router GE",
     "router_ffs": "FFs",
     "router_brams": "BRAMs",
     "luts": "fabric LUTs",
+    "gates": "fabric GE",
     "ffs": "FFs",
     "brams": "BRAMs",
     "memory_bits": "memory bits",
@@ -77,8 +79,8 @@ def add_commands(commands: Commands) -> None:
         add_bus_option(parser)
         if parser is not prove:
             add_tables_options(parser)
-    add_ram_option(verilog, default="auto", otherwise="auto, the tool chooses")
-    add_ram_option(synth, default=None, otherwise="block RAM as far as an ECP5 has it, else auto")
+    add_ram_option(verilog, auto="the tool chooses")
+    add_ram_option(synth, auto="chosen so that the fabric fits the device, see the report")
     _add_verilog_options(verilog)
     _add_synth_options(synth)
     _add_prove_options(prove)
@@ -97,7 +99,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         -o --output DIR: Folder for the files. Example: out/.
         """,
         FORCE,
-        flow={"choices": ("vivado", "quartus")},
+        flow={"choices": ("vivado", "quartus", "librelane")},
         output={"type": folder_argument, "required": True},
     )
 
@@ -109,7 +111,10 @@ def _add_synth_options(synth: ArgumentParser) -> None:
         """
         --target NAME: Device: ice40-hx8k, ice40-up5k, ecp5-25k, ecp5-45k, ecp5-85k or
             gowin-gw1nr-9; without place and route also xilinx-7, xilinx-us, cyclone-v, nexus,
-            gatemate and efinix, the largest known or with a part behind. Example: xilinx-us-vu9p.
+            gatemate and efinix, the largest known or with a part behind, and asic for silicon.
+            Example: xilinx-us-vu9p.
+        --liberty FILE: with --target asic: Liberty file with the cells of a process. Default: cells
+            of no process, with typical areas.
         --mapping: Goal of synthesis: compact for few LUTs, fast for wide multiplexers where the
             device has them. Default: compact.
         --pnr: Place and route as well, which gives clock frequencies.
@@ -178,10 +183,18 @@ def run_synth(arguments: Namespace) -> None:
     """
     from .. import verilog
     from ..fpga.synthesis.by_mode import cost_by_mode, cost_of_forms
-    from ..fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
+    from ..fpga.synthesis.memory_choice import block_ram_fill
     from ..fpga.synthesis.synthesize import synthesize
-    from ..fpga.synthesis.target import find_target
+    from ..fpga.synthesis.target import SILICON, find_target
+    from ..verilog.module_text import AUTO
 
+    if arguments.liberty:
+        if arguments.target != SILICON:
+            raise InputError(
+                f"--liberty is for --target asic, not {arguments.target}; leave it out, or give "
+                "--target asic"
+            )
+        arguments.target = f"{SILICON}:{arguments.liberty}"
     device = find_target(arguments.target)
     seeds = arguments.seeds or 1
     require_result_memory("--seeds", seeds)
@@ -189,9 +202,9 @@ def run_synth(arguments: Namespace) -> None:
     for one in made.chosen:
         if one.forms and one.why:
             send_notice(f"Forms of {one.schedule.collective}: {one.why}")
+    chosen = arguments.ram == AUTO
     with progress_bar("writing Verilog"):
-        rule = arguments.ram or fitting_memory_rule(made.fabric, device)
-        design = verilog.emit(made.fabric, command=command_line(arguments, made), ram=rule)
+        design = made.fabric if chosen else verilog.emit(made.fabric, ram=arguments.ram)
     with progress_bar("synthesizing") as progress:
         report = synthesize(
             design,
@@ -201,7 +214,7 @@ def run_synth(arguments: Namespace) -> None:
             seeds=tuple(range(1, seeds + 1)),
             progress=progress,
         )
-    share = block_ram_fill(made.fabric, device, rule, report.fabric["brams"])
+    share = block_ram_fill(report, device)
     root = None
     if made.fabric.program.any_root:
         # Compare with the best fabric for root 0; some algorithms plan only for any root.
@@ -225,7 +238,7 @@ def run_synth(arguments: Namespace) -> None:
         print_json(report.to_json() | {name: value for name, value in more.items() if value})
         return
     print_rendered(report.render())
-    if share is not None and share < LEAST_BRAM_FILL:
+    if not chosen and share is not None and share < LEAST_BRAM_FILL:
         print_line(
             f"block RAMs are {100 * share:.0f} % full: --ram distributed:DEPTH makes memories of "
             "up to DEPTH words of LUTs"
@@ -253,7 +266,8 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
     `found` is the result of `cost_by_mode`: the costs of each mode, and of all modes together.
     """
     together, ratios = found["together"], found["ratios"]
-    heads = [*HEADS, "inputs"]
+    columns = {name: head for name, head in HEADS.items() if name in together}
+    heads = [*columns, "inputs"]
     rows = [
         [
             f"{mode['collective']} by {mode['algorithm']}, alone",
@@ -262,12 +276,12 @@ def _print_mode_cost(found: dict[str, Any]) -> None:
         for mode in found["modes"]
     ]
     rows.append(["together", *map(together.get, heads), ""])
-    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in HEADS]
+    shown = [f"{ratio:.2f}" if (ratio := ratios[head]) is not None else "-" for head in columns]
     inputs = together["inputs"] / max(mode["inputs"] for mode in found["modes"])
     rows.append(["together / largest alone", *shown, f"{inputs:.2f}", ""])
     print_line()
     print_line("cost by mode")
-    print_table(["", *HEADS.values(), "crossbar inputs", "own"], rows)
+    print_table(["", *columns.values(), "crossbar inputs", "own"], rows)
     shared, words = together["shared_inputs"], together["words"]
     print_line(f"shared crossbar inputs, selected in two modes or more: {shared}")
     apart = (

@@ -5,6 +5,7 @@ They plan schedules or read them from files, check them, and show them. They mak
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,22 @@ from typing import TYPE_CHECKING, Any
 from ..algorithms import CATALOGUE
 from ..algorithms.spreading import Spreading, explain_spread, find_collisions
 from ..analysis.facts import facts_text, merge_facts, schedule_facts
-from ..collective import split_names
+from ..collective import Operator, split_names
 from ..contract.options import add_options, parse_non_negative_int
 from ..errors import InputError, ScheduleError, TorusfabricError
-from ..fabric.choose import ModeChoice, PlanPurpose, choose_mode, choose_schedules
-from ..fabric.options import FILE_OR_TOPOLOGY, add_flits_option, add_selection_arguments
+from ..fabric.choose import (
+    ModeChoice,
+    PlanPurpose,
+    choose_mode,
+    choose_schedules,
+    operators_of_spec,
+)
+from ..fabric.options import (
+    FILE_OR_TOPOLOGY,
+    add_flits_option,
+    add_operator_options,
+    add_selection_arguments,
+)
 from ..fabric.spec import FabricSpec
 from ..planning.selection import with_faults
 from ..schedule import Rounds, Schedule
@@ -64,14 +76,14 @@ def add_commands(commands: Commands) -> None:
     add_command(commands, "algorithms", run_algorithms)
     plan = add_command(commands, "plan", run_plan)
     add_selection_arguments(plan, plan=False, several=True)
-    add_flits_option(plan)
+    _add_message_options(plan)
     text = """-o --output FILE[,FILE..]: File for the schedule, as JSON (compressed if its name ends
         in .gz); several collectives take one file each. Default: none is written.
     """
     add_options(plan, text, FORCE)
     picture = add_command(commands, "draw", run_draw)
     add_selection_arguments(picture, several=True)
-    add_flits_option(picture)
+    _add_message_options(picture)
     add_options(
         picture.add_argument_group("picture"),
         MODE_OPTION,
@@ -89,14 +101,14 @@ def add_commands(commands: Commands) -> None:
     )
     animate = add_command(commands, "animate", run_animate)
     add_selection_arguments(animate, several=True)
-    add_flits_option(animate)
+    _add_message_options(animate)
     _add_cycle_options(animate)
     text = "-o --output FILE.html: File for the page.\n"
     shown = animate.add_argument_group("picture")
     add_options(shown, MODE_OPTION, BOARDS_OPTION, text, FORCE, output={"required": True})
     checker = add_command(commands, "check", run_check)
     add_selection_arguments(checker, several=True, topology_help=FILE_OR_TOPOLOGY)
-    add_flits_option(checker)
+    _add_message_options(checker)
     add_options(checker, SPREAD_OPTION, FORCE)
 
 
@@ -125,8 +137,10 @@ def run_plan(arguments: Namespace) -> None:
     """Run ``plan``: plan one schedule or several, check them, and write them to files."""
     began = time.perf_counter()
     files = _output_files(arguments)
-    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose(arguments.flits))
-    found = [_choice_facts(arguments, one) for one in chosen]
+    spec = FabricSpec.of(vars(arguments))
+    chosen = choose_schedules(spec, PlanPurpose(arguments.flits))
+    operators = _chosen_operators(spec, chosen)
+    found = [_choice_facts(arguments, one, operators) for one in chosen]
     for one, facts, file in zip(chosen, found, files, strict=False):
         with progress_bar("writing the schedule"):
             save(one.schedule, file, force=arguments.force)
@@ -135,12 +149,26 @@ def run_plan(arguments: Namespace) -> None:
     print_report(arguments, facts, facts_text(facts))
 
 
-def _choice_facts(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
+def _add_message_options(parser: ArgumentParser) -> None:
+    """Add the options for the length of messages, and for the operators of reductions."""
+    add_flits_option(parser)
+    add_operator_options(parser)
+
+
+def _chosen_operators(spec: FabricSpec, chosen: Sequence[ModeChoice]) -> tuple[Operator, ...]:
+    """Return the operators that the user names; none by default, unlike in a fabric."""
+    operators = operators_of_spec(spec, (one.schedule.collective for one in chosen))
+    return operators if spec.op or spec.signed else ()
+
+
+def _choice_facts(
+    arguments: Namespace, chosen: ModeChoice, operators: Sequence[Operator]
+) -> dict[str, Any]:
     """Check the schedule of the mode `chosen`; return the names and values about it to print.
 
-    `arguments` has the length of a message.
+    `arguments` has the length of a message. `operators` are those of reductions.
     """
-    return checked_facts(chosen.schedule, flits=arguments.flits, why=chosen.why)
+    return checked_facts(chosen.schedule, operators, flits=arguments.flits, why=chosen.why)
 
 
 def _output_files(arguments: Namespace) -> list[str]:
@@ -207,7 +235,7 @@ def run_draw(arguments: Namespace) -> None:
     boards = _framed_boards(arguments, schedule)
     with progress_bar("drawing"):
         text = _picture_text(schedule, arguments, boards)
-    facts = _choice_facts(arguments, chosen)
+    facts = _choice_facts(arguments, chosen, _chosen_operators(spec, [chosen]))
     write_picture(arguments.output, text)
     facts |= _elapsed_seconds(began) | {"file": arguments.output}
     print_report(arguments, facts, facts_text(facts))
@@ -246,7 +274,9 @@ def run_check(arguments: Namespace) -> None:
     began = time.perf_counter()
     topology_as_file(arguments)
     links = _take_broken_links(arguments)
-    chosen = choose_schedules(FabricSpec.of(vars(arguments)), PlanPurpose(arguments.flits))
+    spec = FabricSpec.of(vars(arguments))
+    chosen = choose_schedules(spec, PlanPurpose(arguments.flits))
+    operators = _chosen_operators(spec, chosen)
     if links:
         chosen = tuple(replace(one, schedule=_without_links(one.schedule, links)) for one in chosen)
     files = _spread_files(arguments, len(chosen))
@@ -254,7 +284,7 @@ def run_check(arguments: Namespace) -> None:
     if files:
         pairs = zip(chosen, mended, strict=True)
         chosen = tuple(replace(one, schedule=each.schedule) for one, each in pairs)
-    found = [_facts_or_hint(arguments, one) for one in chosen]
+    found = [_facts_or_hint(arguments, one, operators) for one in chosen]
     for one, facts, file, each in zip(chosen, found, files, mended, strict=False):
         with progress_bar("writing the schedule"):
             save(one.schedule, file, force=arguments.force)
@@ -270,7 +300,9 @@ def _mended_schedule(schedule: Schedule) -> Spreading:
         return explain_spread(schedule, progress=progress)
 
 
-def _facts_or_hint(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
+def _facts_or_hint(
+    arguments: Namespace, chosen: ModeChoice, operators: Sequence[Operator]
+) -> dict[str, Any]:
     """Return the result of `_choice_facts`; an error that ``--spread`` mends says so.
 
     Raises
@@ -279,7 +311,7 @@ def _facts_or_hint(arguments: Namespace, chosen: ModeChoice) -> dict[str, Any]:
         If the schedule of the mode `chosen` has a fault.
     """
     try:
-        return _choice_facts(arguments, chosen)
+        return _choice_facts(arguments, chosen, operators)
     except ScheduleError as error:
         try:
             count = len(find_collisions(chosen.schedule))
@@ -366,14 +398,13 @@ def run_animate(arguments: Namespace) -> None:
     check_drawing(arguments, arguments.output, PAGES)
     before = lambda topology, _: check_size(topology, "Animation")
     spec = FabricSpec.of(vars(arguments))
-    schedule = choose_mode(
-        spec, arguments.mode, PlanPurpose(arguments.flits, before=before)
-    ).schedule
+    chosen = choose_mode(spec, arguments.mode, PlanPurpose(arguments.flits, before=before))
+    schedule, operators = chosen.schedule, _chosen_operators(spec, [chosen])
     boards = _framed_boards(arguments, schedule)
     with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress)
+        facts = schedule_facts(schedule, progress, operators)
     with progress_bar("writing the page"):
-        program = compile(schedule, flits=arguments.flits)
+        program = compile(schedule, flits=arguments.flits, operators=operators)
         stages, code = _word_stages(program, arguments) if arguments.cycles else ([], {})
         text = animation_page(program, stages, code, boards)
     write_text_file(arguments.output, text)

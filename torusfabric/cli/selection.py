@@ -1,10 +1,12 @@
 """Two steps that the commands for schedules share: take a file as argument, and check it."""
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 from ..analysis.facts import schedule_facts
 from ..analysis.link_use import measure_link_use
+from ..collective import Operator
 from ..schedule import Schedule
 from .output import progress_bar
 
@@ -23,7 +25,13 @@ def topology_as_file(arguments: Namespace) -> None:
         arguments.plan, arguments.topology = arguments.topology, None
 
 
-def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = "") -> dict[str, Any]:
+def checked_facts(
+    schedule: Schedule,
+    operators: Sequence[Operator] = (),
+    *,
+    flits: int | None = None,
+    why: str = "",
+) -> dict[str, Any]:
     """Check a schedule; return the names and values about it that commands print.
 
     They are those of `schedule_facts`. They include the use of links, unless the topology has more
@@ -33,6 +41,9 @@ def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = ""
     ----------
     schedule : Schedule
         The schedule to check.
+    operators : sequence of Operator
+        The operators of a reduction. If the order of operands matters to one, nodes that receive
+        the same sum must combine words in the same order.
     flits : int, optional
         Flits of a message, for facts about cycles.
     why : str
@@ -42,9 +53,16 @@ def checked_facts(schedule: Schedule, *, flits: int | None = None, why: str = ""
     ------
     ScheduleError
         If the schedule has a fault.
+    InputError
+        If nodes would combine words in different orders.
     """
     with progress_bar("checking") as progress:
-        facts = schedule_facts(schedule, progress, flits=flits)
+        facts = schedule_facts(schedule, progress, operators, flits=flits)
+    if schedule.collective.reducing and not all(each.associative for each in operators):
+        from ..planning import compile  # here, since it imports the compiler
+
+        with progress_bar("comparing orders of operands"):
+            compile(schedule, operators=operators)
     if schedule.topology.nodes * schedule.topology.ports <= MOST_ARCS:
         facts["links"] = measure_link_use(schedule).to_json()
     return facts | ({"why": why} if why else {})

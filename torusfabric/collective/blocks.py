@@ -383,7 +383,8 @@ class Blocks:
         """Return True for each block that its group has and its message is long enough for.
 
         A message of n flits has ceil(n / u) blocks, where u is the length of a block: that of the
-        longest message divided by the number of chunks, rounded up.
+        longest message divided by the number of chunks, rounded up. If chunks take flits in turn, u
+        is the number of flits of a turn (`Collective.turn_flits`).
         """
         block, lengths = np.asarray(block), self.message_lengths
         there = np.ones(block.shape, bool)
@@ -391,7 +392,7 @@ class Blocks:
             there = self.is_in_group(block)
         if lengths is None:
             return there
-        flits = -(-int(lengths.max()) // self.chunks)
+        flits = self.collective.turn_flits or -(-int(lengths.max()) // self.chunks)
         row = 0 if len(lengths) == 1 else block // self.blocks_per_origin
         number = self.destination(block) if self.collective.personal else 0
         found: BoolArray = there & (self.chunk(block) * flits < lengths[row, number])

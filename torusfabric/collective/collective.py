@@ -69,6 +69,11 @@ class Collective:
         The flits of each message, if messages have unequal lengths: a row for each origin, with an
         entry for each destination. All-gather and gather have one entry a row, scatter and
         reduce-scatter one row. Empty if all messages have the same length.
+    turn_flits : int
+        Number of flits that go to each chunk of a message in turn, if messages have unequal lengths
+        and runs choose the length of the longest. A message of n flits then has a chunk for each
+        turn, ceil(n / turn_flits), but at most as many as the longest message. 0 if the chunks of a
+        message follow one another.
 
     Examples
     --------
@@ -93,6 +98,7 @@ class Collective:
     members: tuple[tuple[int, ...], ...] = ()
     traffic: Traffic | None = None
     lengths: tuple[tuple[int, ...], ...] = ()
+    turn_flits: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
@@ -153,6 +159,46 @@ class Collective:
         if self.traffic is not None:
             return None if self.traffic.has_one_length else self.traffic.longest_flits
         return max(max(row) for row in self.lengths) if self.lengths else None
+
+    @property
+    def listed_messages(self) -> dict[str, Any]:
+        """The messages that a user lists, as arguments ``traffic`` or ``counts`` of `tf.plan`."""
+        entry = self.to_json()
+        named = {"traffic": entry.get("traffic"), "counts": entry.get("lengths")}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def fixed_flits(self) -> int | None:
+        """Flits of the longest message, if it decides the length of all runs; else None."""
+        return None if self.turn_flits else self.longest_flits
+
+    def with_lengths_in_chunks(self, topology: Topology, chunks: int) -> Collective:
+        """Return the collective in which a message is as long as the number of its chunks.
+
+        It moves the same blocks as this collective, and its chunks follow one another. Planners and
+        bounds use it for messages whose chunks take flits in turn (`turn_flits`).
+
+        Parameters
+        ----------
+        chunks : int
+            Number of chunks of the longest message.
+        """
+        if not self.turn_flits:
+            return self
+
+        def count_chunks(flits: int) -> int:
+            return min(-(-flits // self.turn_flits), chunks)
+
+        if self.traffic is not None:
+            messages = (
+                each._replace(words=count_chunks(each.words)) for each in self.traffic.messages
+            )
+            return replace(self, traffic=Traffic(messages), turn_flits=0)
+        lengths = tuple(tuple(map(count_chunks, row)) for row in self.lengths)
+        if len({count for row in lengths for count in row}) > 1:
+            return replace(self, lengths=lengths, turn_flits=0)
+        members = self.members or (tuple(range(topology.nodes)),)
+        return replace(self, lengths=(), members=members, turn_flits=0)
 
     @property
     def listed_flits(self) -> int | None:
@@ -330,6 +376,8 @@ class Collective:
             entry["traffic"] = self.traffic.to_json()
         if self.lengths:
             entry["lengths"] = [list(row) for row in self.lengths]
+        if self.turn_flits:
+            entry["turn_flits"] = self.turn_flits
         return entry
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ the name of its collective.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -160,7 +160,8 @@ def choose_schedules(spec: FabricSpec, purpose: PlanPurpose) -> tuple[ModeChoice
     each = split_modes(spec)
     if len(each) > 1:
         # With messages of unequal lengths in a mode, all runs have the length of the longest one.
-        longest = common_longest(map(longest_of_unequal, each))
+        # Loaded tables have runs of any length all the same.
+        longest = 0 if spec.tables == "ram" else common_longest(map(longest_of_unequal, each))
         purpose = purpose._replace(any_length=not longest, flits=longest or purpose.flits)
     chosen = tuple(_choose_schedule(one, purpose) for one in each)
     shared_network(one.schedule.topology for one in chosen)
@@ -249,7 +250,7 @@ def split_modes(spec: FabricSpec) -> list[FabricSpec]:
 def longest_of_unequal(spec: FabricSpec) -> int:
     """Return the flits of the longest message of a mode if they are unequal, else 0."""
     if spec.plan is not None:
-        return load(spec.plan).collective.longest_flits or 0
+        return load(spec.plan).collective.fixed_flits or 0
     if spec.counts is None and not _is_pattern(spec.collective):
         return 0
     collective = parse_collective(
@@ -514,7 +515,7 @@ def parse_selection(spec: FabricSpec, *, any_root: bool = False) -> Selection:
         selection.collective.check_supports_any_root(selection.topology)
     operators: tuple[Operator, ...] = ()
     if selection.collective.reducing and spec.op:
-        operators = operators_of_spec(spec, selection.collective)
+        operators = operators_of_spec(spec, [selection.collective])
     return replace(selection, beat=_choose_beat(spec, selection), operators=operators)
 
 
@@ -527,6 +528,10 @@ def _choose_beat(spec: FabricSpec, selection: Selection) -> int:
     if most is None or spec.width % 8:
         return 1
     if spec.beat == "auto" and spec.top == "stream":
+        if spec.tables == "ram" and selection.collective.longest_flits:
+            return (
+                1  # Chunks that take one flit in turn fit any beat, and the beat is chosen later.
+            )
         return volume.least_beat(selection.topology, selection.collective, most)
     if spec.max_flits is None:
         return 1
@@ -572,28 +577,29 @@ def _check_open_root(collective: Collective) -> None:
         )
 
 
-def operators_of_spec(spec: FabricSpec, collective: Collective) -> tuple[Operator, ...]:
-    """Return the operators of ``--op`` and ``--signed``; none for a collective without reduction.
+def operators_of_spec(spec: FabricSpec, collectives: Iterable[Collective]) -> tuple[Operator, ...]:
+    """Return the operators of ``--op`` and ``--signed``; none if no mode is a reduction.
 
     Parameters
     ----------
     spec : FabricSpec
         The choices of the user.
-    collective : Collective
-        The collective of the mode that gets the operators.
+    collectives : iterable of Collective
+        The collective of each mode.
 
     Raises
     ------
     InputError
         If an operator is unknown, ``--signed`` is given for an operator without a signed one, or
-        either option is given for a collective that does not reduce.
+        either option is given and no collective reduces.
     """
-    if not collective.reducing:
+    kinds = {collective.kind: collective.reducing for collective in collectives}
+    if not any(kinds.values()):
         for name in ("op", "signed"):
             if getattr(spec, name):
                 raise InputError(
                     f"--{name} is for reductions (reduce, reduce-scatter, allreduce); leave it "
-                    f"out for {collective.kind}"
+                    f"out for {', '.join(kinds)}"
                 )
         return ()
     operators = tuple(map(Operator.parse, (spec.op or "add").split(",")))

@@ -24,6 +24,7 @@ from ..adapters.loading.image import (
     Image,
     LoadedFabric,
     ModeRequest,
+    mode_entry,
     read_fabric,
     read_image,
 )
@@ -158,8 +159,7 @@ def _fabric_facts(fabric: Fabric | LoadedFabric | str | PathLike[str]) -> Loaded
             "The tables of this fabric are fixed (rom), so it takes no image; build it with "
             "tables ram"
         )
-    modes = [(mode.collective.name, "any" if mode.any_root else mode.collective.root)
-             for mode in fabric.program.modes]  # fmt: skip
+    modes = [*map(mode_entry, fabric.program.modes)]
     return LoadedFabric(fabric.tables.room, fabric.width, modes)
 
 
@@ -170,9 +170,11 @@ def image_around_faults(there: LoadedFabric, broken_links: Sequence[str] = ()) -
     written as for `repair`, such as ``0:+1``.
     """
     around = {"broken_links": [*broken_links]}
-    return image(
-        there, [_plan_mode(there.room, name, root, **around) for name, root in there.modes]
-    )
+    modes = [
+        _plan_mode(there.room, name, root, **around, **dict(*listed))
+        for name, root, *listed in there.modes
+    ]
+    return image(there, modes)
 
 
 class RepairResult(NamedTuple):

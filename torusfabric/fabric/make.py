@@ -20,9 +20,7 @@ from .choose import (
     ModeChoice,
     PlanPurpose,
     choose_schedules,
-    longest_of_unequal,
     operators_of_spec,
-    split_modes,
 )
 from .fabric import Fabric
 
@@ -190,8 +188,7 @@ def make_fabric(spec: FabricSpec, *, runs: int = 0) -> BuiltFabric:
     )
     chosen = choose_schedules(spec, purpose)
     schedules = [one.schedule for one in chosen]
-    reducing = [s.collective for s in schedules if s.collective.reducing]
-    operators = operators_of_spec(spec, (reducing or [schedules[0].collective])[0])
+    operators = operators_of_spec(spec, (schedule.collective for schedule in schedules))
     found = []
     for one in chosen:
         with progress_bar("checking") as progress:
@@ -219,11 +216,6 @@ def _check_tables(spec: FabricSpec) -> None:
         if spec.max_flits is None:
             raise InputError("--tables ram needs --max-flits L, the flits of the longest message")
         require_room_size(spec.rows, spec.depth)
-        if any(map(longest_of_unequal, split_modes(spec))):
-            raise InputError(
-                "--tables ram needs messages of one length; leave --tables out, or lengthen all "
-                "messages to the longest"
-            )
 
 
 def _form_facts(mode: Mode) -> dict[str, Any]:

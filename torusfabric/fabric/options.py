@@ -31,8 +31,9 @@ from .adapter_access import all_adapter_options
 
 __all__ = ["FILE_OR_TOPOLOGY", "PLANNING_OPTIONS", "RUN_OPTIONS", "TOPOLOGY", "add_bus_option",
            "add_fabric_file_option", "add_fabric_options", "add_flits_option",
-           "add_prefix_option", "add_ram_option", "add_run_options", "add_selection_arguments",
-           "add_tables_options", "add_top_options", "fabric_options"]  # fmt: skip
+           "add_operator_options", "add_prefix_option", "add_ram_option", "add_run_options",
+           "add_selection_arguments", "add_tables_options", "add_top_options",
+           "fabric_options"]  # fmt: skip
 
 #: Help text of TOPOLOGY.
 TOPOLOGY = (
@@ -75,10 +76,11 @@ PLAN_OPTIONS_TEXT = """
 --latency K: Steps from the arrival of a block to its departure, or auto: for a table of sums, the
     number with the fewest cycles in hardware. Default: 1.
 --link-latency K|AXIS:K|LINK=K,..: Cycles of a link, 1 to 64. Default: 1. Examples: 4 for all links,
-    0:1,1:4 by axis, 2,5:+0=4 for some links.
+    0:1,1:4 by axis, 2,5:+0=4 for some links, 2x1=8 for the links between the halves of axis 0.
 --rate R|AXIS:R|LINK=R,..: Flits a cycle of a link, as a number or a ratio: p/q is p parallel links
     that each carry a flit every q cycles. Default: 1. Examples: 2 for all links, 0:2,1:1/2 by axis,
-    5:+0=1/2 for some links, capacity/50 for an attribute of a graph file in units of 50.
+    5:+0=1/2 for some links, 2x1=1/2 for the links between the halves of axis 0, capacity/50 for
+    an attribute of a graph file in units of 50.
 --duplex: Use of a link: full carries a message each way at once, half one way at a time. Default:
     full.
 --trees T: Number of spanning trees that a message uses at once, by spanning-tree and any-network.
@@ -291,7 +293,19 @@ def add_fabric_options(parser: argparse.ArgumentParser, *, compared: bool = Fals
     add_options(group, WIDTH, **SETTINGS)
     add_flits_option(group, ranges=compared)
     forms = [] if compared else [FORMS, streams.BARRIER]
-    add_options(group, MAX_FLITS, *forms, OPERATORS_TEXT, **SETTINGS)
+    add_options(group, MAX_FLITS, *forms, **SETTINGS)
+    add_operator_options(group)
+
+
+def add_operator_options(group: Any) -> None:
+    """Add ``--op`` and ``--signed``, the operators of reductions, to `group`.
+
+    Parameters
+    ----------
+    group : ArgumentParser or argument group
+        The parser, or the group of its options, that gets the options.
+    """
+    add_options(group, OPERATORS_TEXT, **SETTINGS)
 
 
 def add_flits_option(group: Any, *, ranges: bool = False) -> None:
@@ -326,24 +340,23 @@ def add_prefix_option(group: Any) -> None:
     add_options(group, PREFIX, **SETTINGS)
 
 
-def add_ram_option(parser: argparse.ArgumentParser, *, default: str | None, otherwise: str) -> None:
+def add_ram_option(parser: argparse.ArgumentParser, *, auto: str) -> None:
     """Add ``--ram``: the rule that decides which kind of FPGA memory each memory of a node becomes.
 
     Parameters
     ----------
     parser : ArgumentParser
         The parser that gets the option.
-    default : str or None
-        Value without the option.
-    otherwise : str
-        Text in the help that describes this default.
+    auto : str
+        Text in the help that describes the rule ``auto``, the default.
     """
     text = f"""
-        --ram RULE: Style of the memories of nodes, STYLE[:DEPTH[xWIDTH]],..: registers,
-            distributed, block, ultra or auto. A memory takes the first style whose DEPTH and
-            WIDTH it does not exceed. Default: {otherwise}. Example: distributed:32,block.
+        --ram RULE: Kind of RAM of the memories of nodes, STYLE[:DEPTH[xWIDTH]][@COUNT],..: tool,
+            registers, distributed, block or ultra. A memory takes the first style whose DEPTH and
+            WIDTH it does not exceed, and that COUNT memories do not have yet. Default: auto:
+            {auto}. Example: distributed:32,block.
         """
-    add_options(parser.add_argument_group("hardware"), text, ram={"default": default})
+    add_options(parser.add_argument_group("hardware"), text, ram={"default": "auto"})
 
 
 def add_top_options(parser: argparse.ArgumentParser, *tops: str) -> None:

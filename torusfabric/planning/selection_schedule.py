@@ -152,7 +152,7 @@ def length_of_collective(
     InputError
         If the user gives another length than that of the longest message.
     """
-    longest = collective.longest_flits
+    longest = collective.fixed_flits
     if longest is None:
         return collective.listed_flits if flits is None and not any_length else flits
     if any_length or flits not in (None, longest):

@@ -199,20 +199,21 @@ def _compile_undelayed(schedule: _Schedules, demands: _Demands) -> Program:
     if isinstance(schedule, Lifted):
         from .lift import lift
 
-        return lift(_compile_undelayed(schedule.part, demands), schedule)
+        program = _compile_undelayed(schedule.part, demands)
+        return lift(program, replace(schedule, part=program.schedule))
     if schedule.collective.axes is not None:
         raise InputError(
             f"The schedule of {schedule.collective.name} differs between groups, but hardware "
             "needs the same in each; plan it again in place of reading it"
         )
     chosen, collective = demands.operators, schedule.collective
-    if collective.longest_flits is not None:
-        if demands.most is not None or demands.flits not in (None, collective.longest_flits):
+    if collective.fixed_flits is not None:
+        if demands.most is not None or demands.flits not in (None, collective.fixed_flits):
             raise InputError(
                 f"{collective.kind} with messages of unequal lengths has the length of its longest "
-                f"message, {collective.longest_flits} flits; leave flits and max_flits out"
+                f"message, {collective.fixed_flits} flits; leave flits and max_flits out"
             )
-        demands = demands._replace(flits=collective.longest_flits)
+        demands = demands._replace(flits=collective.fixed_flits)
     elif demands.flits is None and demands.most is None:
         demands = demands._replace(flits=collective.listed_flits)
     if chosen and not collective.reducing:
@@ -332,6 +333,11 @@ def _compile_one(request: CompileRequest) -> Program:
             from ..schedule.sum_trees import find_sum_trees
 
             trees = find_sum_trees(schedule)
+    if request.operators and not (request.fixed or request.any_root or trees):
+        from .rounds import arriving_sum_moves
+
+        if found := arriving_sum_moves(request):
+            return make_program(replace(request, schedule=found[0]), found[1])
     return make_program(request, _plan_moves(request, trees))
 
 
@@ -386,7 +392,7 @@ def _compile_all(schedules: Sequence[Schedule | Sequence[Schedule]], demands: _D
         # have a fixed length.
         (schedule,) = modes[0]
         return _compile_undelayed(schedule, demands._replace(flits=most))
-    unequal = [each for mode in modes for each in mode if each.collective.longest_flits]
+    unequal = [each for mode in modes for each in mode if each.collective.fixed_flits]
     if unequal:
         return _compile_unequal(modes, unequal, demands)
     root = "any" if demands.any_root else None
@@ -419,7 +425,7 @@ def _compile_unequal(
 
     `unequal` are the schedules of `modes` whose messages have unequal lengths.
     """
-    longest = common_longest(each.collective.longest_flits or 0 for each in unequal)
+    longest = common_longest(each.collective.fixed_flits or 0 for each in unequal)
     if any(len(mode) > 1 for mode in modes) or demands.any_root:
         raise InputError(
             f"Beside {unequal[0].collective.name} with messages of unequal lengths, each mode must "

@@ -361,6 +361,8 @@ class Machine:
         """
         words: Words = self.read.copy()
         for slot, late, numbers, (base, memory, lag) in self._acting_points(cycle, self.reading):
+            if late and slot.block >= self.loop.blocks[slot.row]:
+                continue  # The row is in its pause, and the next row may read already.
             address = self._joined_address(slot, memory, base)
             word = np.take_along_axis(self.memory, address, axis=1)
             word = self.hold(Holder.READER, cycle, word, self.nodes[:, None], numbers)

@@ -366,7 +366,7 @@ class Memory:
     layout : int
         If `own`: number of the send map, the table of the addresses of the message in this memory.
         Forms with different send maps have different memories, and the host then writes a message
-        once for each send map.
+        once for each send map. The number is 0 if all forms share the memory.
     """
 
     ports: tuple[int, ...]

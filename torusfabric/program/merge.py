@@ -22,6 +22,7 @@ same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -61,7 +62,7 @@ INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
 NO_BENEFIT = -np.inf
 
 
-def merge(programs: Sequence[Program]) -> Program:
+def merge(programs: Sequence[Program], *, share_messages: bool = False) -> Program:
     """Merge programs of one form each into a program with several forms, each of which is a mode.
 
     The program has memories, ports to the routers and settings that serve all forms. Each form
@@ -72,6 +73,8 @@ def merge(programs: Sequence[Program]) -> Program:
     programs : sequence of Program
         Programs of one form, of any length up to the same limit. Their topologies are equal except
         for broken links.
+    share_messages : bool
+        True if the messages of all forms use the same memories; see `Program.arrange_messages`.
 
     Raises
     ------
@@ -99,7 +102,7 @@ def merge(programs: Sequence[Program]) -> Program:
         )
     loops = [program.loop for program in programs]
     of_nodes, of_offsets, variants = _join_variants(programs)
-    joint, numbers, layouts = _join_memories(programs)
+    joint, numbers, layouts = _join_memories(programs, share_messages=share_messages)
     # In a form by offset any node can take any role, so all nodes have equal injection ports.
     different = [found if of_offsets is None else found[:0] for found in variants]
     taken, readers = _common_injections(loops, numbers, different)
@@ -231,13 +234,14 @@ def _join_variants(
 
 
 def _join_memories(
-    programs: Sequence[Program],
+    programs: Sequence[Program], *, share_messages: bool
 ) -> tuple[list[Memory], list[IntArray], list[int]]:
     """Return the memories of a node in the merged program; many serve several forms.
 
-    Each of `programs` is one form. All forms share the memories for words that arrive at an
-    in-port. Messages of two forms share a memory only if both forms keep them at equal addresses.
-    Why: the host writes a message before the run chooses the form.
+    Each of `programs` is one form. All forms share the memories for words that arrive or are
+    computed, first those for the same in-ports. Messages of two forms share a memory only if both
+    forms keep them at equal addresses, or if `share_messages` is true. Why: the host writes a
+    message before the run chooses the form.
 
     Returns
     -------
@@ -251,24 +255,35 @@ def _join_memories(
     joint, all_numbers, all_layouts = list[Memory](), list[IntArray](), list[int]()
     known: dict[Hashable, int] = {}
     layouts: dict[Hashable, int] = {}
+    ranks: dict[int, list[int]] = {}
     for program in programs:
         layout = layouts.setdefault(message_layout_key(program), len(layouts))
         all_layouts.append(layout)
-        used: dict[Hashable, int] = {}
-        numbers = []
-        for number, memory in enumerate(program.memories):
-            kind: Hashable = memory.ports
-            if memory.own:
-                kind = layout, number - first_own_memory(program.memories)
-            key = memory.own, kind
-            used[key] = used.get(key, -1) + 1
-            at = known.setdefault((key, used[key]), len(joint))
-            if at == len(joint):
-                joint.append(replace(memory, layout=layout))
-            else:
-                ports = tuple(sorted({*joint[at].ports, *memory.ports}))
-                joint[at] = replace(joint[at], ports=ports)
+        first_own = first_own_memory(program.memories)
+        # The deepest memories of all layouts share one, then the next, and so on.
+        deepest = np.argsort(-program.depth.max(axis=0)[first_own:], kind="stable")
+        rank = ranks.setdefault(layout, np.argsort(deepest).tolist())
+        keys, times = list[tuple[object, int | None]](), Counter[object]()
+        for memory in program.memories[:first_own]:
+            keys.append((memory.ports, times[memory.ports]))
+            times[memory.ports] += 1
+        keys += [(number, None if share_messages else layout) for number in rank]
+        taken, numbers = {known.get(key) for key in keys}, list[int]()
+        for key, memory in zip(keys, program.memories, strict=True):
+            if key not in known or known[key] in numbers:
+                # No two forms run at once, so they can share any memory of arriving words. Two
+                # memories of this form may be one in other forms.
+                free = (k for k, each in enumerate(joint) if not (each.own or k in taken))
+                alike = lambda k, ports=memory.ports: len({*joint[k].ports} & {*ports})
+                new = len(joint)
+                known[key] = new if memory.own else max(free, key=alike, default=new)
+                taken.add(known[key])
+            at = known[key]
             numbers.append(at)
+            if at == len(joint):
+                joint.append(replace(memory, layout=0 if share_messages else layout))
+            ports = tuple(sorted({*joint[at].ports, *memory.ports}))
+            joint[at] = replace(joint[at], ports=ports)
         all_numbers.append(np.array(numbers))
     return joint, all_numbers, all_layouts
 

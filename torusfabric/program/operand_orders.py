@@ -8,12 +8,15 @@ here 2. The trees depend on the program, the length and the root, and on nothing
 The error bound of a floating-point sum follows from the depth d (N. J. Higham, "Accuracy and
 Stability of Numerical Algorithms", 2nd ed., section 4.2). With the unit roundoff u, the largest
 relative error of one addition, it is ((1 + u)^d - 1) times the sum of all magnitudes.
+
+`execute_with_function` executes a program with any function in place of its operators, for readers
+that need to know how words are combined.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,10 +25,14 @@ from ..errors import InputError
 from ..topology import IntArray
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..collective import Words
     from .program import Program
 
-__all__ = ["OperandOrders", "find_operand_orders"]
+    Combine: TypeAlias = Callable[[Words, Words, int], Words]
+
+__all__ = ["OperandOrders", "execute_with_function", "find_operand_orders"]
 
 #: Most trees that a report has as text.
 REPORTED_TREES = 64
@@ -101,6 +108,35 @@ class _TreeNumbers:
         )
 
 
+def execute_with_function(
+    program: Program,
+    words: Words,
+    function: Combine,
+    *,
+    mode: int | None = None,
+    length: int | None = None,
+    root: int | None = None,
+) -> Words:
+    """Return the received words of a run in which a function takes the place of the operator.
+
+    Parameters
+    ----------
+    program : Program
+        The program, whose operators are replaced.
+    words : ndarray of uint64, shape (nodes, send words)
+        Words to send, none of them 0.
+    function : callable
+        Function of two arrays of words and their width, which combines them. One of two words may
+        be 0, the identity word; the result is then the other.
+    mode, length, root
+        Parameters of `Program.execute`.
+    """
+    operator = Operator("function", function, lambda width: 0, lambda m, a, b: a, associative=False)
+    forms = (replace(each, operators=(operator,) * bool(each.operators)) for each in program.forms)
+    changed = replace(program, forms=tuple(forms))
+    return changed.execute(words, mode=mode, length=length, root=root)
+
+
 def find_operand_orders(
     program: Program, *, mode: int | None, length: int | None, root: int | None
 ) -> OperandOrders:
@@ -114,13 +150,10 @@ def find_operand_orders(
         )
     nodes = program.topology.nodes
     numbers = _TreeNumbers(nodes)
-    telling = Operator(
-        "tree", numbers.combine_numbers, lambda width: 0, lambda m, a, b: a, associative=False
-    )
-    forms = (replace(each, operators=(telling,) * bool(each.operators)) for each in program.forms)
-    telling_program = replace(program, forms=tuple(forms))
     chosen = program.form_of(number, program.length_of(length), program.root_of(number, root))
     count = program.part(chosen).layout.send_words(program.length_of(length))
     words = np.repeat(np.arange(1, nodes + 1, dtype=np.uint64)[:, None], count, axis=1)
-    received = telling_program.execute(words, mode=mode, length=length, root=root)
+    received = execute_with_function(
+        program, words, numbers.combine_numbers, mode=mode, length=length, root=root
+    )
     return numbers.read_orders(received, max(each.unit_roundoff for each in operators))

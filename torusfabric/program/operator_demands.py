@@ -21,6 +21,7 @@ from ..collective import Operator, tree_levels
 from ..errors import InputError
 from ..topology import CayleyGraph
 from .fields import Action, Order
+from .operand_orders import execute_with_function
 
 if TYPE_CHECKING:
     from ..collective import Words
@@ -106,13 +107,9 @@ def _check_agreement(program: Program, number: int, operator: Operator) -> None:
         mixed = a * b + ((a + b) ^ (a + b) >> np.uint64(29))
         return np.where(a == 0, b, np.where(b == 0, a, mixed | np.uint64(1)))
 
-    telling = Operator(
-        "telling", combine_distinctly, lambda width: 0, lambda m, a, b: a, associative=False
-    )
-    forms = (replace(each, operators=(telling,) * bool(each.operators)) for each in program.forms)
     shape = nodes, program.part(number).layout.send_words(program.flits)
     words = np.random.default_rng(1).integers(1, 1 << 63, shape, np.uint64)
-    received = replace(program, forms=tuple(forms)).execute(words, mode=number)
+    received = execute_with_function(program, words, combine_distinctly, mode=number)
     members = form.groups.members
     if (received[members] != received[members[:, :1]]).any():
         alike = isinstance(form.schedule.topology, CayleyGraph)

@@ -176,6 +176,35 @@ class Program:
         """
         return self.modes[self.mode_number(mode)].form_of(self.length_of(length), root)
 
+    def arrange_messages(self, *, shared: bool) -> Self:
+        """Return the program with memories for messages that all forms share, or do not share.
+
+        Forms share them in hardware that writes a message for one form only, such as streams: a
+        command names the form before its packets are loaded. Each memory is then as deep as the
+        deepest form needs. Through a host port, a message is written before the run chooses the
+        form. Then forms that keep messages at different addresses have memories of their own.
+
+        Examples
+        --------
+        The messages of an all-gather and of an all-to-all have four memories in place of six.
+
+        >>> import torusfabric as tf
+        >>> plans = [tf.plan("4x4", name) for name in ("allgather", "alltoall")]
+        >>> program = tf.compile(plans, max_flits=16)
+        >>> together = program.arrange_messages(shared=True)
+        >>> apart = together.arrange_messages(shared=False)
+        >>> [sum(memory.own for memory in each.memories) for each in (program, together, apart)]
+        [6, 4, 6]
+        """
+        layouts = {form.layout for form in self.forms}
+        known = {memory.layout for memory in self.memories if memory.own}
+        if len(layouts) < 2 or shared == (len(known) < len(layouts)):
+            return self
+        from .merge import merge  # here, because a program of one form does not need it
+
+        found = merge(self.parts, share_messages=shared)
+        return replace(self, forms=found.forms, memories=found.memories, depth=found.depth)
+
     def part(self, form: int) -> Self:
         """Return the program that has only the form with this number.
 

@@ -48,13 +48,14 @@ from .mode import CycleCost
 from .moves import CompileRequest, Moves, Points, group_equal_nodes, slot_addresses
 from .passing import passing_plan, tree_plan
 from .round_follower import RoundPlan, follow_blocks
-from .sum_follower import follow_sums
-from .timing import ADDRESS, ROUND_SETUP, SETTING, round_pause_cycles
+from .sum_follower import follow_arriving_sums, follow_sums, link_latencies
+from .timing import ADDRESS, PASS, ROUND_SETUP, SETTING, round_pause_cycles
 
 if TYPE_CHECKING:
+    from ..schedule import Schedule
     from ..topology import IntArray
 
-__all__ = ["round_moves"]
+__all__ = ["arriving_sum_moves", "round_moves"]
 
 #: The largest number of pairs of a node and a block that are followed one by one.
 MOST_FOLLOWED_BLOCKS = 2**22
@@ -150,9 +151,24 @@ def _slow_link_moves(request: CompileRequest) -> Moves:
     return replace(moves, loop=loop)
 
 
+def arriving_sum_moves(request: CompileRequest) -> tuple[Schedule, Moves] | None:
+    """Return the moves of a reduction in which nodes add each word as it arrives.
+
+    The result also has the schedule, of which some rounds have become several, see
+    `follow_arriving_sums`. It is None if nodes cannot add the words of this schedule so.
+    """
+    schedule = request.schedule
+    found = follow_arriving_sums(schedule) if isinstance(schedule, Rounds) else None
+    if found is None:
+        return None
+    split, plan, operands = found
+    return split, _make_moves(replace(request, schedule=split), plan, operands=operands)
+
+
 def _make_moves(
-    request: CompileRequest, plan: RoundPlan, *, by_flit: bool = False, skew: IntArray | None = None
-) -> Moves:
+    request: CompileRequest, plan: RoundPlan, *, by_flit: bool = False,
+    skew: IntArray | None = None, operands: IntArray | None = None,
+) -> Moves:  # fmt: skip
     """Return the moves for a plan of rounds: the actions of all nodes, row by row.
 
     A round becomes one or several rows. A new row begins wherever a message, or a burst (a series
@@ -173,6 +189,8 @@ def _make_moves(
     skew : ndarray of int, optional
         For words that pass down trees: the cycles by which they leave each node later than the
         root, as in `Loop.departure_skew`.
+    operands : ndarray of int16, shape (rounds, nodes, ports), optional
+        For words that nodes add as they arrive: the source of the second operand of each operator.
     """
     topology, layout, block = request.topology, request.schedule.layout, request.block_flits
     parts, chunks, own = layout.send_parts, layout.part_chunks, first_own_memory(plan.memories)
@@ -197,12 +215,15 @@ def _make_moves(
     stored[:, row, receipts.node[run], receipts.memory[run]] = (
         receipts.slot[run] + begin[row], receipts.source[run], receipts.links[run],
     )  # fmt: skip
+    memory, slot = reads
+    routers, late = [Points({Action.SELECT: plan.select[round_of]})], 0 * slot[0, 0]
+    if operands is not None:
+        # The sum of a node is read when a word arrives.
+        for number, links in enumerate(link_latencies(topology), 1):
+            late[number * topology.ports :] = links
+        routers.append(Points({Action.OPERAND: operands[round_of]}, topology.one_latency or PASS))
     points, depth, variant_of = group_equal_nodes(
-        (
-            Points({Action.SELECT: plan.select[round_of]}),
-            Points.from_readers(*reads),
-            Points.from_memories(*stored),
-        ),
+        (*routers, Points.from_readers(memory, slot, late), Points.from_memories(*stored)),
         plan.depth,
     )
     steps = max(request.schedule.round_count, len(plan.links))
@@ -213,7 +234,7 @@ def _make_moves(
         # Words of a round arrive in the pause behind its last row.
         pause=np.where(ends & (not plan.rests), round_pause_cycles(plan.links)[round_of], 0),
         blocks=end - begin,
-        sources=Sources(topology.ports, injections=injections),
+        sources=Sources(topology.ports, results=operands is not None, injections=injections),
         departure=np.broadcast_to(departure[:, None], (steps, topology.ports)),
         departure_skew=np.zeros(1, int) if skew is None else skew,
         least=_least_row_cycles(plan, round_of, begin) if plan.rests else 1,

@@ -16,27 +16,31 @@ Each sum has a *key*: the chunk, or the pair of destination and chunk for shares
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
-from ..schedule import Grouped, KeptSums
+from ..schedule import Grouped, KeptSums, Transfers
 from ..schedule.kept_sums import SumParts, sum_after
 from ..schedule.sum_trees import has_single_hops
 from .fields import IDLE
 from .round_follower import Message, RoundRecord, crossbar_settings
 from .send_order import SEND_MEMORY, Location
+from .timing import COMBINE
 
 if TYPE_CHECKING:
-    from ..schedule import Schedule, Transfers
-    from ..topology import IntArray
+    from ..schedule import Rounds, Schedule
+    from ..topology import IntArray, Topology
     from .round_follower import RoundPlan
 
-__all__ = ["follow_sums"]
+__all__ = ["follow_arriving_sums", "follow_sums", "link_latencies"]
 
 
 def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
@@ -55,6 +59,32 @@ def follow_sums(schedule: Schedule, *, rests: bool) -> RoundPlan:
         follower.follow_round(transfers)
     follower.add_final_round()
     return follower.record.make_plan(rests=rests and single)
+
+
+def follow_arriving_sums(schedule: Rounds) -> tuple[Rounds, RoundPlan, IntArray] | None:
+    """Simulate a schedule of sums in which nodes add each word as it arrives.
+
+    Returns
+    -------
+    schedule : Rounds
+        The schedule, in which some transfers come in other rounds, see `_spread_additions`.
+    plan : RoundPlan
+        The actions of all nodes. With P ports, the injection ports (k + 1) P and following are for
+        operators at links of latency k of `link_latencies`.
+    operands : ndarray of int16, shape (rounds, nodes, ports)
+        The source of the second operand of each operator.
+
+    The result is None if messages have several hops or sums, if nodes keep their sums, or if links
+    differ in rate.
+    """
+    slow = schedule.topology.spacing_multiple > 1
+    if schedule.keeps_sums or slow or not has_single_hops(schedule):
+        return None
+    schedule = _spread_additions(schedule)
+    follower = _ArrivingSumFollower(schedule)
+    for transfers in schedule.rounds():
+        follower.follow_round(transfers)
+    return schedule, follower.record.make_plan(), np.stack(follower.operands)
 
 
 class _SumFollower:
@@ -104,21 +134,8 @@ class _SumFollower:
         All contributions to one sum that a transfer carries are one word.
         """
         record, held, topology = self.record, self.record.held, self._topology
-        if isinstance(transfers.payload, Grouped) and self._single:
-            payloads: list[Message] = transfers.payload.wanted[:, None].tolist()
-        else:
-            listed = transfers.listed
-            keys, bounds = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
-            payloads = [np.unique(keys[a:b]).tolist() for a, b in pairwise(bounds.tolist())]
-        # Partial sums move; complete sums are copied.
-        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
-        sums = np.array([key for message in payloads for key in message], int)
-        source, target = transfers.source[owner], transfers.walk(topology)[owner, -1]
-        carried = self._count[source, sums]
-        whole = carried == self._schedule.blocks.contribution_counts[sums]
-        self._count[source[~whole], sums[~whole]] = 0
-        np.add.at(self._count, (target, sums), carried)
-        complete = set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
+        payloads = self.list_messages(transfers)
+        complete = self.move_contributions(transfers, payloads)
         entry, payloads = record.inject_transfers(transfers, payloads, lambda _, messages: messages)
         for node, message in zip(transfers.source.tolist(), payloads, strict=True):
             held[node].update({key: [] for key in message if (node, key) not in complete})
@@ -129,6 +146,31 @@ class _SumFollower:
             for key, location in record.store_message(node, port, port, links, payload):
                 held[node].setdefault(key, []).append(location)
         record.end_round(select, ends, payloads)
+
+    def list_messages(self, transfers: Transfers) -> list[Message]:
+        """Return the keys of the sums that each transfer of a round carries."""
+        if isinstance(transfers.payload, Grouped) and self._single:
+            single: list[Message] = transfers.payload.wanted[:, None].tolist()
+            return single
+        listed = transfers.listed
+        keys, bounds = np.asarray(listed.ids) % self._keys, np.asarray(listed.indptr)
+        return [np.unique(keys[a:b]).tolist() for a, b in pairwise(bounds.tolist())]
+
+    def move_contributions(
+        self, transfers: Transfers, payloads: list[Message]
+    ) -> set[tuple[int, int]]:
+        """Count the contributions after a round; return (sender, key) of the complete sums.
+
+        Partial sums move, complete sums are copied. `payloads` has the keys of each transfer.
+        """
+        owner = np.repeat(np.arange(len(payloads)), list(map(len, payloads)))
+        sums = np.array([key for message in payloads for key in message], int)
+        source, target = transfers.source[owner], transfers.walk(self._topology)[owner, -1]
+        carried = self._count[source, sums]
+        whole = carried == self._schedule.blocks.contribution_counts[sums]
+        self._count[source[~whole], sums[~whole]] = 0
+        np.add.at(self._count, (target, sums), carried)
+        return set(zip(source[whole].tolist(), sums[whole].tolist(), strict=True))
 
     def _store_complete_sums(
         self,
@@ -206,6 +248,99 @@ class _SumFollower:
         if messages:
             idle = np.full((topology.nodes, topology.ports), IDLE, np.int16)
             record.end_round(idle, [], messages)
+
+
+class _ArrivingSumFollower(_SumFollower):
+    """A simulation of a reduction in which nodes add each word as it arrives.
+
+    The operator behind an in-port combines an arriving word with the sum of the node, which a
+    reader reads when the word arrives. So a node has one word of each sum.
+
+    Attributes
+    ----------
+    operands : list of ndarray of int16, shape (nodes, ports)
+        For each round, the source of the second operand of each operator.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__(schedule, single=True, results=False)
+        self.operands: list[IntArray] = []
+
+    @override
+    def follow_round(self, transfers: Transfers) -> None:
+        """Simulate a round. Sources have the numbers of `Sources` with results."""
+        record, held, ports = self.record, self.record.held, self._topology.ports
+        latencies = link_latencies(self._topology)
+        messages = self.list_messages(transfers)
+        complete = self.move_contributions(transfers, messages)
+        entry, messages = record.inject_transfers(transfers, messages, lambda _, each: each)
+        select, ends = crossbar_settings(self._topology, transfers, entry)
+        operand, injection = np.full_like(select, IDLE), Counter[int]()
+        for (node, port, links), (key,) in zip(ends, messages, strict=True):
+            adds = bool(held[node].get(key))
+            if adds:
+                number = ports * (1 + latencies.index(links)) + injection[node]
+                injection[node] += 1
+                record.add_bursts(node, number, [key])
+                operand[node, port] = 2 * ports + number
+            ((_, location),) = record.store_message(
+                node, port, port + ports * adds, links + COMBINE * adds, [key]
+            )
+            held[node][key] = [location]
+        for node, (key,) in zip(transfers.source.tolist(), messages, strict=True):
+            if (node, key) not in complete:
+                held[node][key] = []
+        record.end_round(np.where(select >= ports, select + ports, select), ends, messages)
+        self.operands.append(operand)
+
+
+def link_latencies(topology: Topology) -> list[int]:
+    """Return the different latencies of the links of a network in cycles, ascending."""
+    found: list[int] = np.unique(topology.cycles_of_arc[topology.linked]).tolist()
+    return found
+
+
+def _spread_additions(schedule: Rounds) -> Rounds:
+    """Return a schedule in which nodes have an operator and a reader for all that they do at once.
+
+    In a round, a node adds at most one word to a sum. A node has a reader for each port, and needs
+    one for each word that it sends, and for each word to which it adds. Each transfer comes in the
+    first round in which this is so, its arc is free, and its sum has arrived.
+    """
+    follower, ports = _SumFollower(schedule, single=True, results=False), schedule.topology.ports
+    has_sum = {(node, key) for node, held in enumerate(follower.record.held) for key in held}
+    last: dict[tuple[int, int], int] = defaultdict(lambda: -1)
+    reads: list[Counter[int]] = []
+    moved: list[list[tuple[int, int, int]]] = []
+    for transfers in schedule.rounds():
+        messages = follower.list_messages(transfers)
+        complete = follower.move_contributions(transfers, messages)
+        target, port = transfers.walk(schedule.topology)[:, 1], transfers.hops[:, 0]
+        each = zip(*map(np.ndarray.tolist, (transfers.source, port, target)), messages, strict=True)
+        for sender, out, node, (key,) in each:
+            adds, at = (node, key) in has_sum, 1 + max(last[sender, key], last[node, key])
+            while at < len(reads) and (
+                any((sender, out) == one[:2] for one in moved[at])
+                or reads[at][sender] == ports
+                or (adds and reads[at][node] == ports)
+            ):
+                at += 1
+            moved.extend([] for _ in range(at - len(moved) + 1))
+            reads.extend(Counter() for _ in range(at - len(reads) + 1))
+            moved[at].append((sender, out, key))
+            reads[at].update([sender, node] if adds else [sender])
+            last[node, key] = at
+            has_sum.add((node, key))
+        left = zip(transfers.source.tolist(), messages, strict=True)
+        has_sum -= {(node, key) for node, (key,) in left} - complete
+    group = np.arange(schedule.blocks.n_blocks) % schedule.blocks.blocks_per_origin
+    columns = [np.array(each, int).reshape(-1, 3).T for each in moved]
+    return replace(
+        schedule,
+        transfers=tuple(
+            Transfers.hop(source, port, Grouped(group, key)) for source, port, key in columns
+        ),
+    )
 
 
 class _KeptSumFollower(_SumFollower):

@@ -88,10 +88,13 @@ class FabricOperators(NamedTuple):
         Classes of bit positions in a word. Positions are in one class if the identity word of every
         operator has equal bits there. (The identity word changes no word it is combined with, such
         as 0 for a sum.)
+    latency : int
+        Cycles from two words to the result of the operator module.
     """
 
     modules: list[str]
     classes: list[list[int]]
+    latency: int = 0
 
 
 NO_OPERATORS = FabricOperators([], [])
@@ -416,7 +419,7 @@ def parse_module(
             bits = {pin.lower(): pins[pin][0] for pin in "ABS" if pin in pins}
             module.gates.append(Gate(kind.strip("$_"), pins["Y"][0], **bits))
         elif kind in operators.modules:
-            _add_operator(module, pins, operators.classes)
+            _add_operator(module, pins, operators.classes, operators.latency)
         elif kind == "$add" and len(pins["A"]) == len(pins["B"]) == len(pins["Y"]):
             named = {port: pins[pin] for port, pin in (("a", "A"), ("b", "B"), ("result", "Y"))}
             _add_operator(module, named, operators.classes)
@@ -443,7 +446,10 @@ def parse_module(
 
 
 def _add_operator(
-    module: GateModule, pins: dict[str, list[Bit]], classes: Sequence[Sequence[int]]
+    module: GateModule,
+    pins: dict[str, list[Bit]],
+    classes: Sequence[Sequence[int]],
+    latency: int = 0,
 ) -> None:
     """Add gates to `module` that replace an operator by symbolic sums.
 
@@ -456,13 +462,22 @@ def _add_operator(
       word (the same symbol), or all of them equal the bits of the identity word (gates NEUTRAL and
       ALIKE).
     - The same holds for operand b.
-    - The control bits ``code`` are those of the operator that the run chooses (gates SAME).
+    - The control bits ``code`` are those of the operator that the run chooses (gates SAME), in the
+      cycle of the operands and in all cycles until the result.
+    - There was no reset in these cycles.
+
+    `latency` registers delay the symbolic sum.
     """
     code, new = pins.get("code", []), count(FIRST_ADDED_BIT + 2 * len(module.gates))
 
     def add_gate(kind: str, a: Bit, b: Bit = "0", s: Bit = "0", y: int | None = None) -> int:
         module.gates.append(Gate(kind, next(new) if y is None else y, a, b, s))
         return module.gates[-1].y
+
+    def check_code(bit: int) -> int:
+        for control, chosen in zip(code, right, strict=True):
+            bit = add_gate("SAME", bit, control, chosen)
+        return bit
 
     right = [
         module.inputs.setdefault(f"{OPERATOR_INPUT}{k}", [next(new)])[0] for k in range(len(code))
@@ -480,9 +495,11 @@ def _add_operator(
                 if k != class_of[position]:
                     own = add_gate("ALIKE", own, others[port])
             operands[port] = own
-        made = add_gate("SUM", operands["a"], operands["b"], str(position))
-        for k, control in enumerate(code):
-            made = add_gate("SAME", made, control, right[k])
+        made = check_code(add_gate("SUM", operands["a"], operands["b"], str(position)))
+        for _ in range(latency):
+            delayed = next(new)
+            module.flops.append(Flop(delayed, add_gate("MUX", made, "x", pins["rst"][0])))
+            made = check_code(delayed)
         add_gate("OR", made, y=int(bit))
 
 

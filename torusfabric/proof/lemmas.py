@@ -21,6 +21,7 @@ from ..toolchain.cache import Cache, digest, source_digest
 from ..toolchain.processes import map_in_threads
 from .alike import check_alike
 from .gates import WORDS, GateModule, GateText
+from .operators import operator_claims
 from .report import ModuleProof, Refuted
 from .roms import check_roms
 from .routers import check_routers
@@ -91,8 +92,9 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
 
     They say that ROMs have the planned contents (`check_roms`), that slow links carry few enough
     flits (`check_slow_links`), that the multiplexers of routers
-    pass the selected words (`check_routers`), and that each module treats all bits of a word alike
-    (`check_alike`). `text` is the Verilog as gates.
+    pass the selected words (`check_routers`), that each module treats all bits of a word alike
+    (`check_alike`), and that operators without a formula compute their functions. `text` is the
+    Verilog as gates.
     """
     says = "every ROM holds the contents of the netlist in every row"
     yield Claim("rom", "comparison", says, partial(check_roms, fabric, text))
@@ -106,6 +108,7 @@ def module_claims(fabric: Fabric, text: GateText) -> Iterator[Claim]:
             module = text.modules[fabric.prefix + name]
             yield Claim(name, STRUCTURE_METHOD, "the module treats all bits of a word alike",
                         partial(_check_bits_alike, module, fabric))  # fmt: skip
+    yield from operator_claims(fabric, text)
 
 
 def _check_bits_alike(module: GateModule, fabric: Fabric) -> int:

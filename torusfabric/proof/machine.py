@@ -108,7 +108,7 @@ class SymbolicMachine:
         links = {fabric.prefix + n: count for n, count in link_registers(fabric).items()}
         for module, names in members.items():
             found = text.modules[module]
-            if module in links:
+            if module in links and "sends" not in found.inputs:
                 found = delay_line_module(module, self._width, links[module])
             self._add_group(found, names)
         self._order = self._execution_order()

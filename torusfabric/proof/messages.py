@@ -13,10 +13,13 @@ import numpy as np
 
 from ..collective import ADD
 from ..collective.words import expected_words
+from ..program.operand_orders import execute_with_function
 from ..topology import BoolArray, IntArray
+from .report import make_refutation
 from .symbols import word_bits
 
 if TYPE_CHECKING:
+    from ..collective import Words
     from ..program import Program
     from .sums import Sums
 
@@ -151,10 +154,42 @@ def expected_bits(program: Program, run: Run, sums: Sums) -> tuple[IntArray, Boo
     numbers[groups.members[:, 0]] = np.arange(count)
     index, receives = expected_words(part.layout, numbers, operator=ADD, root=root)
     members = [nodes.tolist() for nodes in groups.node_lists]
+    group, index = groups.group_of_node[:, None], index.astype(int)
+    if sums.ordered:
+        found = _ordered_sums(program, run, sums, count)
+        for node, k in np.argwhere(receives).tolist():
+            summands = [n * count + index[node, k] for n in members[group[node, 0]]]
+            if sums.summands(found[node, k]) != tuple(summands):
+                message = f"must combine words {summands}, not {sums.summands(found[node, k])}"
+                raise make_refutation("whole runs", f"word {k} of node {node}", message)
+        return word_bits(found), receives
     sum_of = np.array(
         [
             [sums.number_of_sum([n * count + k for n in nodes]) for k in range(count)]
             for nodes in members
         ]
     )
-    return word_bits(sum_of[groups.group_of_node[:, None], index.astype(int)]), receives
+    return word_bits(sum_of[group, index]), receives
+
+
+def _ordered_sums(program: Program, run: Run, sums: Sums, count: int) -> IntArray:
+    """Return the numbers of the sums that nodes receive, in the order in which the program adds.
+
+    `count` is the number of words that a node sends. In the execution, a word is its number and 1,
+    because 0 is the identity word.
+    """
+
+    def combine(a: Words, b: Words, width: int) -> Words:
+        result = np.maximum(a, b)
+        pairs = np.minimum(a, b) > 0
+        numbers = [
+            sums.add_numbers(x - 1, y - 1) + 1
+            for x, y in zip(a[pairs].tolist(), b[pairs].tolist(), strict=True)
+        ]
+        result[pairs] = np.array(numbers, result.dtype)
+        return result
+
+    words = np.arange(1, program.topology.nodes * count + 1, dtype=np.uint64).reshape(-1, count)
+    root = run.root if program.modes[run.mode].any_root else None
+    choice = {"mode": run.mode, "length": run.length, "root": root}
+    return execute_with_function(program, words, combine, **choice).astype(int) - 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
 from ..toolchain import tools
 from ..toolchain.cache import Cache
 from ..toolchain.public import public
 from ..verilog import emit
 from .gates import read_gates
 from .lemmas import ClaimProver, module_claims, whole_runs_claim, word_claim
+from .operators import operator_assumptions
 from .report import ModuleProof, Proof, Refuted
 from .solver import Harness
 from .units import find_operators, link_harnesses, operator_harnesses
@@ -51,8 +51,8 @@ def prove(
     Parameters
     ----------
     fabric : Fabric
-        The fabric. Its operators must be associative, without registers, and state a proof, that
-        is, a formula for the solver.
+        The fabric. An operator that states no formula for the solver is compared with its function
+        on many pairs of words, which is one of the assumptions of the proof.
     design : Design, optional
         The Verilog to prove; by default the emitted Verilog of the fabric, with constant tables in
         place of loaded ones.
@@ -69,7 +69,7 @@ def prove(
     Raises
     ------
     InputError
-        If the fabric has an operator that cannot be proved.
+        If the fabric has loaded tables, streams, and a root that each run chooses.
     MissingTool
         If Yosys or z3 is not installed.
 
@@ -87,15 +87,9 @@ def prove(
 
 
 def check_provable(fabric: Fabric) -> None:
-    """Raise an error, as `prove` does, for an operator without proof or a missing tool."""
+    """Raise an error, as `prove` does, for tables that cannot be proved or a missing tool."""
     if fabric.tables:
         fabric.tables.proofs.check_provable(fabric)
-    for operator in fabric.operator_unit.operators if fabric.operator_unit else ():
-        if operator.proof is None or operator.latency or not operator.associative:
-            raise InputError(
-                "A proof needs operators that are associative, take no clock cycle and state "
-                f"their proof, not {operator}; choose another operator"
-            )
     for tool in ("yosys", "z3"):  # before work of a minute that would need them in the end
         tools.require(tool)
 
@@ -177,6 +171,7 @@ def _list_assumptions(fabric: Fabric) -> Iterator[str]:
     yield from ASSUMPTIONS
     if fabric.tables:
         yield from fabric.tables.proofs.assumptions(fabric)
+    yield from operator_assumptions(fabric)
     if "reset_run" in fabric.netlist.single_net_widths:
         yield "No run is ended early."
     yield from fabric.interface.assumptions()

@@ -1,7 +1,10 @@
-"""Symbolic sums: the results of reductions, each identified by the multiset of its summands.
+"""Symbolic sums: the results of reductions, each identified by its summands.
 
-Why: all operators are commutative and associative, so the multiset determines the result. The same
-code serves every operator; `units` proves separately that each operator module is right.
+If all operators are associative, the multiset of the summands determines the result, because
+operators are commutative, too. Otherwise the result also depends on the order in which words are
+combined. A sum is then identified by its *tree*: by the pair of sums that it combines. The same
+code serves every operator, which is an unknown function here; `units` and `operators` prove
+separately that each operator module is right.
 
 The *identity word* of an operator, here called *neutral*, changes no word that it is combined with,
 such as 0 for a sum. A *class* is a set of bit positions at which the identity word of every
@@ -33,6 +36,9 @@ class Sums:
     words : int
         Number of words; they have the numbers 0 to `words` - 1. Sums have the numbers from `words`
         on.
+    ordered : bool
+        True if sums of the same words in different orders are different: if an operator is not
+        associative.
     neutral : ndarray of int, shape (classes, runs), optional
         Bits of the identity word, the word that changes no sum, in each run. There is one bit for
         each class of bit positions (see `units.bit_classes`).
@@ -44,21 +50,27 @@ class Sums:
     (4, 4, 2)
     >>> sums.add_numbers(4, 2) == sums.number_of_sum([2, 1, 0])
     True
+    >>> trees = Sums(words=4, ordered=True)
+    >>> trees.add_numbers(trees.add_numbers(0, 1), 2), trees.add_numbers(0, trees.add_numbers(1, 2))
+    (5, 7)
     """
 
     words: int
+    ordered: bool = False
     neutral: IntArray | None = None
     _parts: list[tuple[int, ...]] = field(default_factory=list)
     _known: dict[tuple[int, ...], int] = field(default_factory=dict)
 
     def number_of_sum(self, words: Sequence[int]) -> int:
-        """Return the number of the sum of some words; a single word is its own sum."""
+        """Return the number of the sum of some words, in any order; a word is its own sum."""
         key = tuple(sorted(words))
-        if len(key) == 1:
-            return key[0]
+        return key[0] if len(key) == 1 else self._number_of_key(key, key)
+
+    def _number_of_key(self, key: tuple[int, ...], summands: tuple[int, ...]) -> int:
+        """Return the number of a sum, given the tuple that identifies it and its summands."""
         if key not in self._known:
             self._known[key] = self.words + len(self._parts)
-            self._parts.append(key)
+            self._parts.append(summands)
         return self._known[key]
 
     def summands(self, number: int) -> tuple[int, ...]:
@@ -70,7 +82,8 @@ class Sums:
 
     def add_numbers(self, a: int, b: int) -> int:
         """Return the number of the sum of two words or sums, which have the numbers `a` and `b`."""
-        return self.number_of_sum(self.summands(a) + self.summands(b))
+        summands = tuple(sorted(self.summands(a) + self.summands(b)))
+        return self._number_of_key((min(a, b), max(a, b)) if self.ordered else summands, summands)
 
     def mark_identity(self, bits: IntArray, number: int) -> IntArray:
         """Return the symbolic bits `bits`, with `NEUTRAL` in place of bits of the identity word.

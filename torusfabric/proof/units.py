@@ -16,7 +16,6 @@ The *identity word* of an operator changes no word that it is combined with, suc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from ..rtl.links import Link
 from ..rtl.netlist import Role
 from ..rtl.operator_unit import make_pair_module
-from .gates import FabricOperators, Flop, GateModule
+from .gates import FabricOperators, Flop, Gate, GateModule
 from .model import HarnessBuilder, earlier_value
 
 if TYPE_CHECKING:
@@ -36,15 +35,37 @@ __all__ = ["bit_classes", "delay_line_module", "link_harnesses", "neutral_bits",
            "operator_harnesses", "find_operators", "link_registers"]  # fmt: skip
 
 
-def delay_line_module(name: str, width: int, registers: int) -> GateModule:
+def delay_line_module(name: str, width: int, registers: int, parts: int = 0) -> GateModule:
     """Return a module that stands for a link in symbolic execution: a delay line.
 
-    It has `registers` registers of `width` bits, one behind the other, and the name `name`.
+    Parameters
+    ----------
+    name : str
+        Name of the module.
+    width : int
+        Bits of a word.
+    registers : int
+        Number of registers of `width` bits, one behind the other.
+    parts : int
+        For a link that carries each word in parts, their number. The input `sends` is then high
+        with a word to send. A word becomes unknown if `sends` is low in its cycle, or high before
+        all of its parts are sent.
     """
     bits = np.arange((registers + 1) * width)
     stages: list[list[Any]] = bits.reshape(registers + 1, width).tolist()
-    flops = [Flop(q, d) for now, later in pairwise(stages) for d, q in zip(now, later, strict=True)]
-    return GateModule(name, {"sent": stages[0]}, {"arrived": stages[-1]}, flops=flops)
+    gates, entering, sends = list[Gate](), list(stages), bits.size
+    for number in range(parts):
+        entering[number] = [sends + 1 + number * width + bit for bit in range(width)]
+        for y, bit in zip(entering[number], stages[number], strict=True):
+            low, high = ("x", bit) if number == 0 else (bit, "x")
+            gates.append(Gate("MUX", y, low, high, sends))
+    flops = [
+        Flop(q, d)
+        for now, later in zip(entering, stages[1:], strict=False)
+        for d, q in zip(now, later, strict=True)
+    ]
+    inputs = {"sent": stages[0]} | ({"sends": [sends]} if parts else {})
+    return GateModule(name, inputs, {"arrived": stages[-1]}, gates=gates, flops=flops)
 
 
 def link_registers(fabric: Fabric) -> dict[str, int]:
@@ -92,29 +113,42 @@ def find_operators(fabric: Fabric, design: Design) -> FabricOperators:
     `bit_classes`. A fabric without a reduction has no operator module. `design` is the Verilog of
     the fabric.
     """
-    modules, unit = [], fabric.operator_unit
-    if unit is not None:
-        name = fabric.prefix + make_pair_module(unit, fabric.width).name
-        modules = [name] * (name in design.modules)
-    return FabricOperators(modules, bit_classes(fabric))
+    unit = fabric.operator_unit
+    if unit is None:
+        return FabricOperators([], bit_classes(fabric))
+    name = fabric.prefix + make_pair_module(unit, fabric.width).name
+    return FabricOperators(
+        [name] * (name in design.modules), bit_classes(fabric), latency=unit.latency
+    )
 
 
 def operator_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:
     """Yield the proof task for the operator module: it computes the formulas of its operators.
 
     The task is a harness, a Verilog module with assertions for the solver. `design` is the Verilog
-    of the fabric.
+    of the fabric. Operators without a formula are left out; `operators` compares them with their
+    functions.
     """
     unit, width = fabric.operator_unit, fabric.width
     for module in find_operators(fabric, design).modules:
         assert unit is not None
         model = HarnessBuilder(design, module.removeprefix(fabric.prefix), resets=False)
-        for code, operator in zip(unit.operator_codes, unit.operators, strict=True):
-            assert operator.proof is not None  # checked by `check_provable`
-            chosen = f"code == {code}" if unit.n_control_bits else "1'b1"
-            wanted = operator.proof("a", "b", width)
-            model.claim(f"result_is_{operator.label}", f"!({chosen}) || result == {wanted}")
-        yield model.make_harness("for all words, the result is that of the chosen operator")
+        ages = range(unit.latency + 1)
+        resets = [earlier_value("rst", age) for age in ages if model.has_name("rst")]
+        formulas = [
+            (operator, code, operator.proof("a", "b", width))
+            for code, operator in zip(unit.operator_codes, unit.operators, strict=True)
+            if operator.proof
+        ]
+        for operator, code, formula in formulas:
+            others = [earlier_value(f"(code != {code})", age) for age in ages]
+            right = f"result == {earlier_value(formula, unit.latency)}"
+            model.claim(
+                f"result_is_{operator.label}",
+                " || ".join([*resets, *others * (unit.n_control_bits > 0), right]),
+            )
+        if formulas:
+            yield model.make_harness("for all words, the result is that of the chosen operator")
 
 
 def link_harnesses(fabric: Fabric, design: Design) -> Iterator[Harness]:

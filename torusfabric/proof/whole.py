@@ -68,7 +68,8 @@ class AllRunsProof:
         self._all = all_runs(fabric)
         layouts = [program.part(form).layout for form in range(len(program.forms))]
         most = max(layout.send_words(program.flits) for layout in layouts)
-        self._sums = Sums(program.topology.nodes * most)
+        ordered = not all(operator.associative for operator in program.operators)
+        self._sums = Sums(program.topology.nodes * most, ordered=ordered)
         machine = SymbolicMachine(fabric, text, self._sums)
         self._runs: Runs = (runs or fabric.interface.symbolic_runs)(fabric, machine)
 
@@ -120,7 +121,7 @@ class AllRunsProof:
         return (
             f"{count} (mode, length, root, operator) ends in exactly the predicted cycle, with "
             "the expected words at their addresses, and leaves the fabric at rest"
-        )
+        ) + "; words are combined in the order of the program" * self._sums.ordered
 
     def prove(self, progress: Progress) -> int:
         """Prove all runs; returns the number of comparisons.

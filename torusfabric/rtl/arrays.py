@@ -355,6 +355,24 @@ class Array:
         outputs = {port: (names.get(net, net), bits) for port, (net, bits) in self.outputs.items()}
         return replace(self, inputs=inputs, outputs=outputs)
 
+    def at_instances(self, rows: IntArray) -> Array:
+        """Return the array of some of the instances.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            The positions of these instances in the array.
+        """
+        inputs = {
+            port: tuple(
+                part if isinstance(part, Constant) else part.at_instances(rows) for part in parts
+            )
+            for port, parts in self.inputs.items()
+        }
+        nodes = None if self.nodes is None else self.nodes[rows]
+        roms = self.roms and self.roms._replace(which=self.roms.which[rows])
+        return replace(self, index=self.index[rows], inputs=inputs, nodes=nodes, roms=roms)
+
     def expand_name(self, pattern: str) -> Iterator[str]:
         """Yield one name for each instance: `pattern` with the number of the instance.
 

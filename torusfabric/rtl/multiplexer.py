@@ -43,7 +43,8 @@ tree, which takes more LUTs than the cascade.
 the word into *slices* of up to `SLICE_BITS` bits, and for each slice it has a register of the
 select bits and a module with the logic. Each of these modules is written once for each number of
 inputs and width. The logic module has further forms for ECP5, which has wide multiplexers beside
-its LUTs, and for 6-input LUTs: see `torusfabric.verilog.ecp5` and `torusfabric.verilog.lut6`.
+its LUTs, for 6-input LUTs, and for silicon: see `torusfabric.verilog.ecp5`,
+`torusfabric.verilog.lut6` and `torusfabric.verilog.one_hot`.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ from amaranth.hdl import Cat, ClockSignal, Const, Module, Mux, Signal, Value
 
 from .modules import SharedInstance, SharedModule, unmerged_register
 
-__all__ = ["SLICE_BITS", "Keep", "Multiplexer", "select_bit_count", "branched_select_bits",
-           "branched_lut_count", "branched_cascade", "branch_sizes", "plain_cascade",
-           "continued_cascade", "extended_cascade", "register_select_slices", "make_keeper",
-           "lut_count", "add_multiplexer", "select_bits", "select_code",
+__all__ = ["SLICE_BITS", "Keep", "Multiplexer", "Selector", "select_bit_count",
+           "branched_select_bits", "branched_lut_count", "branched_cascade", "branch_sizes",
+           "plain_cascade", "continued_cascade", "extended_cascade", "register_select_slices",
+           "make_keeper", "lut_count", "add_multiplexer", "select_bits", "select_code",
            "slice_bounds"]  # fmt: skip
 
 #: Marks a value to be kept by synthesis.
@@ -345,9 +346,15 @@ class Multiplexer:
     branched: bool
 
     @property
+    def select_codes(self) -> list[list[int]]:
+        """Select bits of each input, in the encoding of the multiplexer."""
+        encode = branched_select_bits if self.branched else select_bits
+        return [encode(self.count, index) for index in range(self.count)]
+
+    @property
     def select_bits(self) -> int:
         """Number of select bits in the encoding of the multiplexer."""
-        return len((branched_select_bits if self.branched else select_bits)(self.count, 0))
+        return len(self.select_codes[0])
 
     def add_logic(
         self, m: Module, inputs: Sequence[Value], select: Value | Sequence[Value]
@@ -393,7 +400,8 @@ class Multiplexer:
             m, inputs, select, self.width, branched=self.branched
         )
         about = f"One of {self.count} words; each slice of it holds its select bits."
-        return self._make_module("selector" if self.branched else "selector_cascade", about, logic)
+        name = "selector" if self.branched else "selector_cascade"
+        return self._make_module(name, about, logic, Selector(self) if self.count > 2 else None)
 
     def _make_module(
         self, name: str, about: str, logic: Callable[..., Value], shape: object = None
@@ -412,6 +420,13 @@ class Multiplexer:
 
         widths = {"words": self.count * self.width, "select": self.select_bits, "word": self.width}
         return SharedModule(f"{name}_{self.count}_{self.width}", about, widths, fill_module, shape)
+
+
+@dataclass(frozen=True)
+class Selector:
+    """A multiplexer with registers of its select bits: the key for hand-written forms of it."""
+
+    multiplexer: Multiplexer
 
 
 def add_multiplexer(

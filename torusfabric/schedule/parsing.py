@@ -7,6 +7,7 @@ express, for example that paths follow links.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any
 
@@ -71,6 +72,7 @@ def parse_schedule(data: Any) -> Rounds:
     collective = parse_collective(
         entry["kind"], **optional, offsets=entry.get("offsets", ()), topology=topology
     )
+    collective = replace(collective, turn_flits=entry.get("turn_flits", 0))
     _check_at_most("ports", data["ports"], len(collective.groups(topology).port_in_topology))
     most = min(MOST_BLOCKS, MOST_BITS // topology.nodes)
     _check_at_most("chunks", data["chunks"], most)

@@ -143,6 +143,8 @@ def has_single_hops(schedule: Schedule) -> bool:
         if (transfers.hops[:, 1:] >= 0).any():
             return False
         match transfers.payload:
+            case _ if not len(transfers.source):
+                continue  # a file does not say how its transfers list their blocks
             case Listed(indptr=indptr, ids=ids):
                 key = ids % blocks.blocks_per_origin if schedule.collective.reducing else ids
                 same = np.append(True, key[1:] == key[:-1])

@@ -33,9 +33,10 @@ __all__ = ["COSTS", "HardwareSettings", "compare", "compare_fabrics", "suitable_
 #: ``classes``: different routers. ``rom_bits``, ``memories``, ``memory_bits``: see `Inventory`.
 #: ``router_luts``: LUTs of the largest router. ``node_luts``: LUTs of the fabric per node.
 #: ``luts``, ``ffs``, ``brams``: LUTs, flip-flops and block RAMs of the fabric with its host port.
+#: ``node_gates``, ``gates``: gate equivalents on silicon. ``fmax_mhz``: clock rate in MHz.
 #: ``reason``: why there is no hardware.
 COSTS = ("classes", "rom_bits", "memories", "memory_bits", "router_luts", "node_luts", "luts",
-         "ffs", "brams", "reason")  # fmt: skip
+         "ffs", "brams", "node_gates", "gates", "fmax_mhz", "reason")  # fmt: skip
 
 #: Keys of `schedule_facts` that an entry repeats.
 FACTS = ("algorithm", "switching", "ports", "chunks", "rounds", "unit", "bound", "bound_where",
@@ -62,6 +63,8 @@ class HardwareSettings:
         Device to synthesize for; None for no synthesis.
     max_flits : int, optional
         Flits of the longest message, if each run chooses its length; it replaces `flits`.
+    all_costs : bool
+        True for the clock rate on the target, and the gate equivalents on silicon, as well.
     """
 
     width: int = 32
@@ -69,6 +72,7 @@ class HardwareSettings:
     operators: tuple[Operator, ...] = ()
     target: str | None = None
     max_flits: int | None = None
+    all_costs: bool = False
 
     def __post_init__(self) -> None:
         require_width(self.width, self.operators)
@@ -117,7 +121,8 @@ class HardwareSettings:
         return {
             "classes": len(fabric.router_classes),
             **take_inventory(fabric.netlist)._asdict(),
-            **(_synthesis_costs(fabric, self.target) if self.target else {}),
+            **(_synthesis_costs(fabric, self.target, pnr=self.all_costs) if self.target else {}),
+            **(_synthesis_costs(fabric, "asic") if self.all_costs else {}),
         }
 
     def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
@@ -137,15 +142,18 @@ class HardwareSettings:
         return {"cycles": cycles, "inputs": count_inputs(program).total, **costs}
 
 
-def _synthesis_costs(fabric: "Fabric", target: str) -> dict[str, Any]:
-    """Synthesize a fabric for the device `target`; return LUTs, flip-flops and block RAMs."""
+def _synthesis_costs(fabric: "Fabric", target: str, *, pnr: bool = False) -> dict[str, Any]:
+    """Synthesize a fabric for the device `target`, and return its costs; `pnr` gives the clock."""
     from ..fpga.synthesis.synthesize import synthesize
 
-    report = synthesize(fabric, target).to_json()
+    report = synthesize(fabric, target, pnr=pnr)
+    costs = report.fabric
+    if "gates" in report.cost_columns:
+        return {"gates": round(costs["gates"]), "node_gates": round(costs["gates"] / fabric.nodes)}
     return {
-        "router_luts": max(row["luts"] for row in report["classes"]),
-        "node_luts": round(report["fabric"]["luts"] / fabric.nodes),
-        **{name: report["fabric"][name] for name in ("luts", "ffs", "brams")},
+        "router_luts": max(row["luts"] for row in report.classes),
+        "node_luts": round(costs["luts"] / fabric.nodes),
+        **{name: costs[name] for name in ("luts", "ffs", "brams", "fmax_mhz")},
     }
 
 

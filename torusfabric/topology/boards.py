@@ -2,6 +2,9 @@
 
 In this module, a *block* is such a part of the torus (a board block), not a unit of data.
 
+Links of the torus may be slow or have a rate, and nodes may only relay: each board has its part of
+such a network.
+
 The torus 4x4 on 2x1 boards::
 
      0   1   2   3   board 0
@@ -13,7 +16,7 @@ The torus 4x4 on 2x1 boards::
 The numbers in the picture are those of the whole torus. On each board, nodes have a second number
 that counts row by row within the block: nodes 0, 1, 2 .. of board 1 are nodes 8, 9, 10 .. of the
 torus. A *link port* is a node (by its number on the board) and a port whose arc leaves the board;
-another arc enters the board there. All boards have the same link ports.
+another arc enters the board there. All boards have the same link ports, whose latencies may differ.
 
 The boards form a torus themselves. A spanning tree of this torus, with board 0 as its root, carries
 signals on which all boards must agree, such as the start of a run.
@@ -30,6 +33,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..toolchain.public import public_class
+from .blocks import arcs_between_blocks, block_numbers, parse_block_counts
+from .faulty import Faulty
+from .rated import ParallelLinks, Rated
 from .topology import IntArray, Topology, cached_array
 from .torus import Torus
 
@@ -69,15 +75,17 @@ class Boards:
 
     Parameters
     ----------
-    torus : Torus
-        The whole torus.
+    torus : Topology
+        The whole torus. Its links may have rates and latencies of their own, and links on boards
+        may be broken.
     counts : tuple of int
         Number of blocks along each axis.
 
     Raises
     ------
     InputError
-        If the topology is no torus, if the blocks are not equal, or if there is only one block.
+        If the topology is no torus, if the blocks are not equal, if there is only one block, or if
+        link ports differ from board to board.
 
     Examples
     --------
@@ -91,19 +99,26 @@ class Boards:
     ((LinkPort(node=0, port=1), LinkPort(node=1, port=1)), LinkEnd(board=1, link=4))
     """
 
-    torus: Torus
+    torus: Topology
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if type(self.torus) is not Torus:
-            raise InputError(f"Topology on several boards must be a torus, not {self.torus}")
-        sides, name = self.torus.sides, "x".join(map(str, self.counts))
-        if len(self.counts) != len(sides):
-            raise InputError(f"Boards must be a number for each axis of {self.torus}, not {name}")
-        if any(count < 1 or side % count for side, count in zip(sides, self.counts, strict=True)):
-            raise InputError(f"Boards must divide the sides of {self.torus}, not {name}")
-        if self.n_boards == 1:
-            raise InputError(f"Boards must be two or more, not {name}")
+        whole = self.torus
+        while isinstance(whole, Faulty | ParallelLinks | Rated):
+            whole = whole.whole
+        if type(whole) is not Torus or whole.nodes != self.torus.nodes:
+            raise InputError(
+                f"Topology on several boards must be a torus without broken nodes, not {self.torus}"
+            )
+        block_numbers(whole, self.counts, "Boards")
+        cut = arcs_between_blocks(self.torus, self.counts)[self.nodes_by_board]
+        if (cut != cut[0]).any():
+            board, node, port = np.argwhere(cut != cut[0])[0].tolist()
+            raise InputError(
+                f"Links between boards must be alike on all boards, but only one of boards 0 and "
+                f"{board} has one at port {self.torus.port_names[port]} of its node {node}; give "
+                f"all the same rate, as in --rate {self}=1/2, and break none of them"
+            )
 
     @classmethod
     def parse(cls, text: str, topology: Topology) -> Boards:
@@ -111,9 +126,10 @@ class Boards:
 
         ``2x1`` is two blocks along axis 0, one along axis 1.
         """
-        if not re.fullmatch(r"[0-9]{1,6}(x[0-9]{1,6})*", text):
+        counts = parse_block_counts(text)
+        if counts is None:
             raise InputError(f"Boards must be numbers such as 2x1, not {text!r}")
-        return cls(topology, tuple(map(int, text.split("x"))))  # type: ignore[arg-type]
+        return cls(topology, counts)
 
     def __str__(self) -> str:
         return "x".join(map(str, self.counts))
@@ -129,11 +145,8 @@ class Boards:
 
         Column k is node k of the boards.
         """
-        shape = [x for count, side in zip(self.counts, self.torus.sides, strict=True)
-                 for x in (count, side // count)]  # fmt: skip
-        apart = np.arange(self.torus.nodes).reshape(shape)
-        axes = [*range(0, len(shape), 2), *range(1, len(shape), 2)]
-        nodes: IntArray = apart.transpose(axes).reshape(self.n_boards, -1)
+        block = block_numbers(self.torus, self.counts)
+        nodes: IntArray = block.argsort(kind="stable").reshape(self.n_boards, -1)
         return nodes
 
     @cached_array
@@ -153,8 +166,7 @@ class Boards:
 
         They are sorted by node (its number on the board) and port.
         """
-        board, _ = self.node_locations
-        cut = board[self.torus.neighbours[self.nodes_by_board[0]]] != 0
+        cut = arcs_between_blocks(self.torus, self.counts)[self.nodes_by_board[0]]
         return tuple(LinkPort(*each) for each in np.argwhere(cut).tolist())
 
     @cached_property
@@ -170,9 +182,16 @@ class Boards:
         ) for nodes in self.nodes_by_board)  # fmt: skip
 
     @cached_property
-    def latency_cycles(self) -> tuple[int, ...]:
-        """The latency in cycles of the link at each entry of `link_ports`."""
-        return tuple(int(self.torus.cycles_of_port[port]) for _, port in self.link_ports)
+    def latency_cycles(self) -> tuple[tuple[int, ...], ...]:
+        """The latency in cycles of each link between boards, arranged as in `far_ends`."""
+        cycles = self.torus.cycles_of_arc[self.nodes_by_board]
+        return tuple(tuple(int(board[at]) for at in self.link_ports) for board in cycles)
+
+    @cached_property
+    def link_spacing(self) -> int:
+        """The least cycles from a flit to the next on the links between boards."""
+        cut = arcs_between_blocks(self.torus, self.counts)
+        return int(self.torus.spacing_of_arc[cut].min())
 
     # The spanning tree with board 0 as its root
 

@@ -17,6 +17,7 @@ from typing_extensions import Self, override
 
 from ..errors import InputError
 from ..toolchain.public import public_class
+from .blocks import arcs_between_blocks, parse_block_counts
 from .graph import describe_nodes
 from .latency import MOST_CYCLES, Latency
 from .registry import parse_topology, topology_from_json
@@ -53,7 +54,8 @@ class Faulty(Subgraph):
         Numbers or names of nodes in the whole network, as in `broken_links`.
     slow_links : sequence of str
         A link and its latency as ``9:+0=4``: 4 cycles in both directions, in place of the latency
-        that the link has in `whole`.
+        that the link has in `whole`. ``2x1=8`` gives this latency to all links between 2x1 equal
+        blocks of nodes, but for those that are named singly.
     relays : sequence of (int or str)
         Numbers or names, in the whole network, of nodes that only relay: switches, which send and
         receive nothing of their own.
@@ -111,15 +113,22 @@ class Faulty(Subgraph):
         for link in broken_links:
             for arc in arcs_of_link(whole, link, "Broken link"):
                 arcs[arc] = False
-        slow = np.where(arcs, _slow_arc_cycles(whole, slow_links), 0)
+        between = [word for word in map(str, slow_links) if parse_block_counts(word.split("=")[0])]
+        slow, usual = (
+            np.where(arcs, _slow_arc_cycles(whole, words), 0)
+            for words in ([each for each in slow_links if each not in between], between)
+        )
         self.broken_nodes = tuple(int(node) for node in np.flatnonzero(~kept))
         self.broken_links = _broken_link_names(whole, arcs, kept)
-        self.slow_links = tuple(
-            f"{name}={cycles}"
-            for cycles in np.unique(slow[slow > 0]).tolist()
-            for name in _broken_link_names(whole, slow != cycles, kept)
+        self.slow_links = (
+            *dict.fromkeys(between),
+            *(
+                f"{name}={cycles}"
+                for cycles in np.unique(slow[slow > 0]).tolist()
+                for name in _broken_link_names(whole, slow != cycles, kept)
+            ),
         )
-        self._slow = slow[kept]
+        self._slow = np.where(slow > 0, slow, usual)[kept]
         relaying = {*whole.parse_relays(relays)} - {*whole.relays, *self.broken_nodes}
         self.added_relays = tuple(sorted(relaying))
         if not self.faults:
@@ -270,10 +279,11 @@ def with_latency(topology: Topology, latency: Latency) -> Topology:
 
     Examples
     --------
-    All links take 2 cycles, except for the link at port +1 of node 0, which takes 4.
+    All links take 2 cycles, except for the link at port +1 of node 0, which takes 4, and the links
+    between the upper and the lower half, which take 8.
 
-    >>> with_latency(parse_topology("4x4"), "2,0:+1=4").cycles_of_arc[0].tolist()
-    [2, 2, 4, 2]
+    >>> with_latency(parse_topology("4x4"), "2,0:+1=4,2x1=8").cycles_of_arc[0].tolist()
+    [2, 8, 4, 2]
     """
     words = [word.strip() for word in latency.split(",")] if isinstance(latency, str) else []
     slow = [word for word in words if "=" in word]
@@ -461,8 +471,11 @@ def arcs_of_link(whole: Topology, link: object, noun: str) -> list[tuple[int, in
     """Return the arcs (node, port) of a link that is broken or slow, as users name it.
 
     `whole` is the network without faults. The arcs are both directions of the link, or one if its
-    name ends in ``:out``. Messages of errors begin with `noun`, such as "Slow link".
+    name ends in ``:out``. The name ``2x1`` stands for all links between two blocks, see `blocks`.
+    Messages of errors begin with `noun`, such as "Slow link".
     """
+    if isinstance(link, str) and (counts := parse_block_counts(link)):
+        return [(v, p) for v, p in np.argwhere(arcs_between_blocks(whole, counts)).tolist()]
     alone = isinstance(link, str) and link.endswith(":out")
     node, port = whole.arc(link.removesuffix(":out") if isinstance(link, str) else link, noun=noun)
     if not whole.linked[node, port]:

@@ -53,8 +53,8 @@ class ArcRates(NamedTuple):
 def rates_of_arcs(topology: Topology, rates: Rates) -> ArcRates:
     """Return the rates of all arcs of a network.
 
-    A rate of a single link is stronger than that of its axis, which is stronger than that of all
-    links. Other links carry a flit a cycle.
+    A rate of a single link is stronger than that of the links between blocks, which is stronger
+    than that of an axis, and that than the rate of all links. Other links carry a flit a cycle.
 
     Raises
     ------
@@ -73,8 +73,9 @@ def rates_of_arcs(topology: Topology, rates: Rates) -> ArcRates:
     entries = list_rates(rates)
     shape = topology.nodes, topology.ports
     links, spacing = np.ones(shape, np.int64), np.ones(shape, np.int64)
-    kinds = ["", ":", "="]
-    for kind, place, rate in sorted(entries, key=lambda entry: kinds.index(entry[0])):
+    # Links between blocks, such as 2x1, have no colon in their place.
+    strength = lambda entry: (["", ":", "="].index(entry[0]), ":" in entry[1])
+    for kind, place, rate in sorted(entries, key=strength):
         arcs = _arcs_of_entry(topology, kind, place)
         links[arcs], spacing[arcs] = rate.numerator, rate.denominator
     text = ",".join(f"{place}{kind}{rate}" for kind, place, rate in entries)

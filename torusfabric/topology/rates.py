@@ -133,7 +133,8 @@ def list_rates(rates: Rates) -> list[tuple[str, str, Fraction]]:
     given: list[tuple[str, object]] = []
     if isinstance(rates, Mapping):
         given = [
-            (f"{place}{'=' if ':' in str(place) else ':'}", rate) for place, rate in rates.items()
+            (f"{place}{':' if str(place).isdecimal() else '='}", rate)
+            for place, rate in rates.items()
         ]
     elif isinstance(rates, str):
         for word in re.split(r",(?![^()]*\))", rates):

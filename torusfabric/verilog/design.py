@@ -25,11 +25,11 @@ from ..toolchain.folders import hold_lock, make_folder
 from ..toolchain.owned import require_replaceable_files, write_file_set
 from ..toolchain.public import public_class
 from ..toolchain.values import require_path
-from .module_text import ModuleText, Structure
+from .module_text import AUTO, ModuleText, Structure
 from .top import RomContents
 
 __all__ = ["MANIFEST", "VERILOG_FILE", "Design", "RouterClass", "RouterShape", "translate_path",
-           "router_classes", "make_and_write"]  # fmt: skip
+           "count_instances", "router_classes", "make_and_write"]  # fmt: skip
 
 #: Outputs of a router that drive links.
 LINK_OUTPUTS = ("tx",)
@@ -270,6 +270,8 @@ class Design:
         Interface of the top: ``host`` or ``core``; empty for any other module.
     prefix : str
         Beginning of the names of all modules.
+    ram : str
+        Memory rule: the kind of RAM of each memory.
     inner : frozenset of str
         Modules, such as multiplexers, that reports count as part of the modules around them.
     instance_names, net_names, instance_parts : dict of str to str
@@ -292,6 +294,7 @@ class Design:
     contents: dict[str, RomContents] = field(default_factory=dict)
     interface: str = ""
     prefix: str = ""
+    ram: str = AUTO
     inner: frozenset[str] = frozenset()
     instance_names: dict[str, str] = field(default_factory=dict)
     net_names: dict[str, str] = field(default_factory=dict)
@@ -444,3 +447,15 @@ def make_and_write(make: Callable[[], Design], folder: str | Path, *, force: boo
         design = make()
         design.write(folder, force=force)
     return design
+
+
+def count_instances(design: Design) -> dict[str, int]:
+    """Return the number of instances of each module in `design`, by name.
+
+    ROMs are counted by the name of their contents, since all are instances of one module.
+    """
+    times = {design.top: 1}
+    for name in reversed(design.modules):  # parents come before their children
+        for child, count in design.instances.get(name, {}).items():
+            times[child] = times.get(child, 0) + count * times.get(name, 0)
+    return times

@@ -410,6 +410,8 @@ class ExpressionWriter:
         if sign in COMPARISONS:
             return self._compare_values(sign, *operands)
         if sign in ("b", "r|", "r&", "r^"):
+            if not len(operands[0]):
+                return constant(int(sign == "r&"), 1)
             if len(operands[0]) == 1:
                 return self.all_bits(operands[0])
             if sign == "r&" and isinstance(operands[0], ast.Concat):

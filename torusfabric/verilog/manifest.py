@@ -8,6 +8,7 @@ Cycle c follows clock edge c. Edge 0 is the edge that takes the start pulse.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from ..collective import NO_NODE, OPERATORS, SIGNED, Collective, Operator
 from ..contract.interface import BenchAdditions
 from ..contract.ports import Protocol, ports_by_name
-from ..program import CyclePiece, Mode
+from ..program import CyclePiece, Mode, Program
 from ..program.mode import Range
 from ..rtl.fabric import Fabric
 from ..rtl.netlist import Netlist
@@ -148,15 +149,12 @@ def _original_numbers(topology: Topology) -> dict[str, list[int]]:
 def _operator_functions(operators: Sequence[Operator]) -> dict[str, dict[str, str]]:
     """Return the entry ``operator_functions``: operator -> ``module:function`` of another package.
 
-    The bench imports the functions from there. Operators that are not associative are left out.
-    Why: the bench computes expected words by the definition of the collective, which leaves the
-    order of operands open.
+    The bench imports the functions from there.
     """
     found = {
         operator.name: f"{operator.function.__module__}:{operator.function.__qualname__}"
         for operator in operators
         if operator.name not in (*OPERATORS, *SIGNED)
-        and operator.associative
         and operator.function.__module__ != "__main__"
         # Without an importable name, as for a partial function, the operator is left out.
         and getattr(operator.function, "__qualname__", "").isidentifier()
@@ -242,6 +240,7 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
         **_offset_facts(mode),
         "algorithm": mode.algorithm_names,
         "operators": [operator.name for operator in mode.operators],
+        **_order_facts(fabric.program, number),
         "chunks": mode.common_grain_flits,
         "send_words": layout.send_words,
         "recv_words": layout.recv_words,
@@ -251,6 +250,67 @@ def _mode_entry(fabric: Fabric, number: int) -> dict[str, Any]:
             if mode.has_several_ranges
             else {}
         ),
+    }
+
+
+def _order_facts(program: Program, number: int) -> dict[str, Any]:
+    """Return the entry ``operand_orders`` of a mode: the order in which its runs combine words.
+
+    The entry is empty if all operators of mode `number` are associative. Otherwise it is a list
+    with an entry for each range of lengths and each root: the shortest length ``from``, the
+    ``root``, and the ``trees``, in which a number stands for the position of a node in its group.
+    ``tree_of_flit[group][part][k]`` is the number of the tree that forms flits k, k + n, k + 2 n ..
+    of a part; the list has n numbers. A node receives the part with its own number in a
+    reduce-scatter, and part 0 otherwise.
+    """
+    mode = program.modes[number]
+    if all(operator.associative for operator in mode.operators):
+        return {}
+    roots = range(mode.groups.group_size) if mode.any_root else [None]
+    ends = [*mode.range_starts[1:], program.flits + 1]
+    return {
+        "operand_orders": [
+            {"from": served.start, "root": root}
+            | _orders_of_range(program, number, served, end - 1, root)
+            for served, end in zip(mode.ranges, ends, strict=True)
+            for root in roots
+        ]
+    }
+
+
+def _orders_of_range(
+    program: Program, number: int, served: Range, longest: int, root: int | None
+) -> dict[str, Any]:
+    """Return the entries ``trees`` and ``tree_of_flit`` for a mode, a range of lengths and a root.
+
+    The messages of the range `served` have at most `longest` flits.
+    """
+    mode = program.modes[number]
+    form, length = mode.form_at(served.form), program.flits
+    if program.any_length:
+        length = min(longest, max(served.start, form.grain_flits))
+    orders = program.operand_orders(mode=number, length=length, root=root)
+    position, collective = mode.groups.position_of_node, mode.schedule.collective
+    period = form.grain_flits if program.any_length else length
+    columns = slice(min(period, length))
+
+    def receiving_nodes(members: list[int]) -> list[int]:
+        """Return one node that receives each part."""
+        single = collective.root or 0 if root is None else root
+        return members if collective.personal else [members[single]]
+
+    return {
+        "trees": [
+            re.sub(r"\d+", lambda found: str(position[int(found[0])]), tree)
+            for tree in orders.trees
+        ],
+        "tree_of_flit": [
+            [
+                orders.tree_of_word[node, columns].tolist()
+                for node in receiving_nodes(nodes.tolist())
+            ]
+            for nodes in mode.groups.node_lists
+        ],
     }
 
 

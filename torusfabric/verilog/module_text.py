@@ -14,15 +14,22 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..rtl.modules import SharedModule
 
-__all__ = ["AUTO_RULE", "Memory", "MemoryRule", "MemoryStyle", "ModuleText", "Port", "Structure",
-           "guard_initial_contents", "memory_attributes"]  # fmt: skip
+__all__ = ["AUTO", "Memory", "MemoryRule", "MemoryRuleEntry", "MemoryStyle", "ModuleText", "Port",
+           "Structure", "TOOL_RULE", "guard_initial_contents", "memory_attributes"]  # fmt: skip
+
+#: The rule by which memories suit the device, or are left to the tool if no device is known.
+AUTO = "auto"
+
+#: An entry of a memory rule: the style, then the limits of depth, width and number of memories.
+_ENTRY = re.compile("([a-z]+)(?::([1-9][0-9]*)(?:x([1-9][0-9]*))?)?(?:@([1-9][0-9]*))?")
 
 #: Empty default of the fields of `Structure`. Why a plain dict: designs can then be pickled.
 EMPTY: Mapping[str, Any] = {}
@@ -52,10 +59,13 @@ class Memory(NamedTuple):
         Bits of a row.
     rows : tuple of int
         Initial contents, one number a row.
+    style : MemoryStyle or None
+        Kind of RAM; None for a ROM.
     """
 
     width: int
     rows: tuple[int, ...]
+    style: MemoryStyle | None = None
 
 
 class Structure(NamedTuple):
@@ -104,10 +114,10 @@ class ModuleText(NamedTuple):
 class MemoryStyle(enum.Enum):
     """The resource that a memory is made of; the value is that of Vivado's attribute ``ram_style``.
 
-    ``auto`` leaves the choice to the tool.
+    ``tool`` leaves the choice to the synthesis tool.
     """
 
-    AUTO = "auto"
+    TOOL = "tool"
     REGISTERS = "registers"
     DISTRIBUTED = "distributed"
     BLOCK = "block"
@@ -118,7 +128,8 @@ class MemoryStyle(enum.Enum):
 class MemoryRuleEntry:
     """One entry of a memory rule: the kind of RAM for memories up to a depth and a width.
 
-    For example, ``block:4096`` makes memories of up to 4,096 words of block RAM.
+    For example, ``block:4096`` makes memories of up to 4,096 words of block RAM, and ``block@20``
+    makes 20 memories of block RAM.
 
     Parameters
     ----------
@@ -126,11 +137,15 @@ class MemoryRuleEntry:
         The largest number of rows; None for no limit.
     width : int or None
         The largest number of bits of a row; None for no limit.
+    count : int or None
+        The largest number of memories of the fabric that have their style from this entry; None for
+        no limit.
     """
 
     style: MemoryStyle
     depth: int | None = None
     width: int | None = None
+    count: int | None = None
 
     def covers(self, width: int, depth: int) -> bool:
         """Return True if `depth` words of `width` bits are within the limits of the entry."""
@@ -138,18 +153,24 @@ class MemoryRuleEntry:
             self.width is None or width <= self.width
         )
 
+    def __str__(self) -> str:
+        size = "" if self.depth is None else f":{self.depth}"
+        size += "" if self.width is None else f"x{self.width}"
+        return f"{self.style.value}{size}" + ("" if self.count is None else f"@{self.count}")
+
 
 @dataclass(frozen=True)
 class MemoryRule:
     """A rule by which each memory gets a style, the kind of RAM in the device.
 
-    A memory has the style of the first entry whose limits it keeps.
+    A memory has the style of the first entry whose limits it keeps. An entry with a count serves
+    the nodes in order, until the memories of the next node would exceed the count.
 
     Parameters
     ----------
     entries : tuple of MemoryRuleEntry
         Entries in order of precedence. A memory beyond the limits of all entries has the style
-        ``auto``.
+        ``tool``.
 
     Examples
     --------
@@ -166,7 +187,9 @@ class MemoryRule:
 
     @classmethod
     def parse(cls, text: str) -> MemoryRule:
-        """Return the rule written as ``STYLE[:DEPTH[xWIDTH]],..``, as for the option ``--ram``.
+        """Return the rule written as ``STYLE[:DEPTH[xWIDTH]][@COUNT],..``, as for ``--ram``.
+
+        The style ``auto`` means ``tool``: where no device is known, the tool chooses.
 
         Raises
         ------
@@ -174,17 +197,21 @@ class MemoryRule:
             If the text has another form.
         """
         entries = []
-        styles = "|".join(style.value for style in MemoryStyle)
+        styles = [style.value for style in MemoryStyle]
         for part in text.split(","):
-            match = re.fullmatch(rf"({styles})(?::([1-9][0-9]*)(?:x([1-9][0-9]*))?)?", part)
-            if not match:
+            match = _ENTRY.fullmatch(part)
+            if not match or (match[1] not in styles and match[1] != AUTO):
                 raise InputError(
-                    f"--ram must be STYLE[:DEPTH[xWIDTH]], of {styles.replace('|', ', ')}, "
+                    f"--ram must be STYLE[:DEPTH[xWIDTH]][@COUNT], of {AUTO}, {', '.join(styles)}, "
                     f"several joined by commas, not {part or 'nothing'}"
                 )
-            depth, width = (int(found) if found else None for found in match.groups()[1:])
-            entries.append(MemoryRuleEntry(MemoryStyle(match[1]), depth, width))
+            style = MemoryStyle(match[1]) if match[1] in styles else MemoryStyle.TOOL
+            limits = (int(found) if found else None for found in match.groups()[1:])
+            entries.append(MemoryRuleEntry(style, *limits))
         return cls(tuple(entries))
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.entries))
 
     def choose_style(self, width: int, depth: int, *, at_once: bool = False) -> MemoryStyle:
         """Return the kind of RAM for a memory: the style of the first entry whose limits it keeps.
@@ -195,28 +222,57 @@ class MemoryRule:
             Bits of a row, and number of rows.
         at_once : bool
             True if the memory has an asynchronous read port. No block RAM has one, so that
-            ``block`` and ``ultra`` then become ``auto``.
+            ``block`` and ``ultra`` then become ``tool``.
         """
-        found = (entry.style for entry in self.entries if entry.covers(width, depth))
-        style = next(found, MemoryStyle.AUTO)
+        entry = self._find_entry(width, depth)
+        style = entry.style if entry else MemoryStyle.TOOL
         blocks = (MemoryStyle.BLOCK, MemoryStyle.ULTRA)
-        return MemoryStyle.AUTO if at_once and style in blocks else style
+        return MemoryStyle.TOOL if at_once and style in blocks else style
+
+    def _find_entry(self, width: int, depth: int) -> MemoryRuleEntry | None:
+        """Return the first entry whose limits of size the memory keeps, or None."""
+        return next((entry for entry in self.entries if entry.covers(width, depth)), None)
+
+    def _count_uses(self, shapes: Iterable[tuple[int, int]]) -> Counter[MemoryRuleEntry | None]:
+        """Return the number of memories that have their style from each entry."""
+        return Counter(self._find_entry(*shape) for shape in shapes)
+
+    def split_by_count(self, nodes: Iterable[Sequence[tuple[int, int]]]) -> Iterator[MemoryRule]:
+        """Yield the rule of each node: the entries whose counts allow the memories of the node.
+
+        Parameters
+        ----------
+        nodes : iterable of sequence of (int, int)
+            For each node, the width and the depth of each of its memories.
+
+        Examples
+        --------
+        Each node has two memories. The block RAMs of the first entry serve two nodes.
+
+        >>> rule = MemoryRule.parse("block:64@5,distributed")
+        >>> [str(each) for each in rule.split_by_count([[(32, 16), (32, 16)]] * 3)]
+        ['block:64@5,distributed', 'block:64@5,distributed', 'distributed']
+        """
+        left = {entry: entry.count for entry in self.entries if entry.count is not None}
+        for shapes in nodes:
+            rule, used = self, self._count_uses(shapes)
+            while over := {entry for entry, most in left.items() if used[entry] > most}:
+                rule = MemoryRule(tuple(each for each in rule.entries if each not in over))
+                used = rule._count_uses(shapes)
+            for entry in left:
+                left[entry] -= used[entry]
+            yield rule
 
 
 #: Rule that leaves the style of all memories to the tool.
-AUTO_RULE = MemoryRule()
+TOOL_RULE = MemoryRule()
 
 #: Attribute for Quartus and Yosys: no word is used that is read while it is written.
 NO_COLLISIONS = 'ramstyle = "no_rw_check"'
 
 
-def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str]:
+def memory_attributes(style: MemoryStyle) -> list[str]:
     """Return the Verilog attributes that give a writable memory its style, line by line.
-
-    Parameters
-    ----------
-    better : str, optional
-        Style to use if `style` is ``auto``.
 
     Examples
     --------
@@ -225,9 +281,7 @@ def memory_attributes(style: MemoryStyle, better: str | None = None) -> list[str
     >>> memory_attributes(MemoryStyle.BLOCK)
     ['(* ram_style = "block", ramstyle = "no_rw_check" *)']
     """
-    if style is MemoryStyle.AUTO and better:
-        style = MemoryStyle(better)
-    if style is MemoryStyle.AUTO:
+    if style is MemoryStyle.TOOL:
         return [f"(* {NO_COLLISIONS} *)"]
     chosen = f'ram_style = "{style.value}"'
     plain = f"(* {chosen}, {NO_COLLISIONS} *)"

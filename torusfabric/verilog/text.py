@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from amaranth.lib.wiring import Out
 
 from ..program import Mode
 from ..rtl.amaranth_private import no_inferred_names
+from ..rtl.arrays import Array
 from ..rtl.fabric import Fabric
 from ..rtl.memories import LOOK_UP
-from ..rtl.modules import SharedModule, UnknownToZero
-from ..rtl.multiplexer import Multiplexer
+from ..rtl.modules import Leaf, SharedModule, UnknownToZero
+from ..rtl.multiplexer import Multiplexer, Selector
 from ..rtl.netlist import ROM, Netlist, Role
 from ..toolchain.public import public
 from ..toolchain.quoting import line_comment
@@ -29,12 +32,12 @@ from ..toolchain.version import __version__
 from ..topology import IntArray
 from .design import Design, router_classes
 from .manifest import TOP, companion_files
-from .module_text import AUTO_RULE, MemoryRule, ModuleText, Port, Structure
+from .module_text import AUTO, TOOL_RULE, MemoryRule, ModuleText, Port, Structure
 from .syntax import concatenate_names
 from .top import TopText, distinct_rom_contents, instance_counts
 from .writer import Heading, write_module
 
-__all__ = ["emit", "header_comment", "module_texts"]
+__all__ = ["emit", "header_comment", "module_texts", "split_by_memory_rule"]
 
 #: Verilator warnings that the emitted Verilog causes, each with the reason why it is harmless.
 WAIVED_WARNINGS = {
@@ -56,7 +59,7 @@ def emit(
     fabric: Fabric,
     *,
     command: str = "torusfabric verilog",
-    ram: str = "auto",
+    ram: str = AUTO,
     flow: str | None = None,
     templates: bool = False,
 ) -> Design:
@@ -69,7 +72,7 @@ def emit(
     ram : str
         Memory rule in the notation of `MemoryRule.parse`: the RAM style of each memory.
     flow : str, optional
-        Vendor flow, ``vivado`` or ``quartus``: adds a project and constraints to the files.
+        ``vivado``, ``quartus`` or ``librelane``: adds a project and constraints to the files.
     templates : bool
         True if the files include an instance of the fabric to copy, and assertions to bind.
 
@@ -81,7 +84,7 @@ def emit(
     Raises
     ------
     InputError
-        If `fabric` is no `Fabric`, `ram` no memory rule, or `flow` no vendor flow.
+        If `fabric` is no `Fabric`, `ram` no memory rule, or `flow` no flow.
 
     Examples
     --------
@@ -92,8 +95,9 @@ def emit(
     """
     require_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
     require_type("Command", command, str, "text")
-    netlist, prefix, top = fabric.netlist, fabric.prefix, fabric.prefix + TOP
-    modules = module_texts(netlist, prefix, MemoryRule.parse(ram))
+    prefix, top = fabric.prefix, fabric.prefix + TOP
+    netlist, rules = split_by_memory_rule(fabric.netlist, MemoryRule.parse(ram))
+    modules = module_texts(netlist, prefix, rules)
     contents = distinct_rom_contents(netlist)
     names = {value: name for name, value in contents.items()}
     loops = TopText(netlist, prefix, modules)
@@ -107,6 +111,7 @@ def emit(
         contents=contents,
         interface=fabric.top,
         prefix=prefix,
+        ram=ram,
         instance_names=loops.instance_names,
         net_names=loops.net_names,
         instance_parts=loops.instance_parts,
@@ -246,7 +251,7 @@ def unknown_to_zero_body(module: UnknownToZero) -> str:
 
 
 def module_texts(
-    netlist: Netlist, prefix: str = "", rule: MemoryRule = AUTO_RULE
+    netlist: Netlist, prefix: str = "", rules: Mapping[str, MemoryRule] = MappingProxyType({})
 ) -> dict[str, ModuleText]:
     """Write each module of a netlist except the top as Verilog, children before their parents.
 
@@ -254,8 +259,8 @@ def module_texts(
     ----------
     prefix : str
         Beginning of the names of all modules.
-    rule : MemoryRule
-        RAM style of each memory.
+    rules : dict of str to MemoryRule
+        Module name without prefix -> rule for its memories. The tool chooses for other modules.
 
     Returns
     -------
@@ -271,6 +276,7 @@ def module_texts(
             ports = {port: getattr(leaf, port) for port in leaf.signature.members}
             members = leaf.signature.members.items()
             outputs = [port for port, member in members if member.flow is Out]
+            rule = rules.get(name, TOOL_RULE)
             own[prefix + name] = write_module(heading, leaf, ports, outputs=outputs, rule=rule)
         inner: dict[str, ModuleText] = {}
         _add_shared(inner, prefix, [each for module in own.values() for each in module.shared])
@@ -280,6 +286,67 @@ def module_texts(
     if ROM in netlist.instance_counts:
         inner[prefix + ROM] = _read_module_file(prefix, ROM, {"clk": Port("input")} | TABLE_PORTS)
     return inner | own
+
+
+def split_by_memory_rule(
+    netlist: Netlist, rule: MemoryRule
+) -> tuple[Netlist, dict[str, MemoryRule]]:
+    """Return a netlist in which each module has one rule for its memories, and these rules.
+
+    A rule with counts, such as ``block:64@20,distributed``, makes block RAMs at some nodes and LUTs
+    at others. So a module gets one *variant* for each such kind of nodes: the same hardware under
+    another name. Without counts, the netlist stays, and all modules have the same rule.
+
+    Parameters
+    ----------
+    netlist : Netlist
+        The netlist; its instances have the node numbers in which the counts of `rule` serve them.
+    rule : MemoryRule
+        The rule for all memories of the netlist.
+
+    Returns
+    -------
+    netlist : Netlist
+        The netlist with the variants.
+    rules : dict of str to MemoryRule
+        Name of a module -> its rule.
+
+    Examples
+    --------
+    >>> import torusfabric as tf
+    >>> fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=4), width=32)
+    >>> netlist, rules = split_by_memory_rule(fabric.netlist, MemoryRule.parse("block@4,registers"))
+    >>> {name: str(rule) for name, rule in rules.items() if name.startswith("endpoint")}
+    {'endpoint_0': 'block@4,registers', 'endpoint_0_ram_1': 'registers'}
+    """
+    rules = dict.fromkeys(netlist.modules, rule)
+    if all(entry.count is None for entry in rule.entries):
+        return netlist, rules
+    stored = {name: _memory_sizes(make) for name, make in netlist.modules.items()}
+    arrays = [array for array in netlist.arrays if stored.get(array.module)]
+    sizes = (stored[array.module] for array in arrays for _ in range(len(array)))
+    each, modules, roles = rule.split_by_count(sizes), dict(netlist.modules), dict(netlist.roles)
+    variants: dict[str, dict[MemoryRule, str]] = {}
+    split: dict[int, list[Array]] = {}
+    for array in arrays:
+        here, rows = variants.setdefault(array.module, {}), dict[MemoryRule, list[int]]()
+        for row in range(len(array)):
+            rows.setdefault(next(each), []).append(row)
+        for found in rows:
+            name = here.setdefault(found, array.module + (f"_ram_{len(here)}" if here else ""))
+            modules[name], roles[name] = netlist.modules[array.module], array.role
+            rules[name] = found
+        split[id(array)] = [
+            replace(array.at_instances(np.array(at)), module=here[found])
+            for found, at in rows.items()
+        ]
+    every = tuple(part for array in netlist.arrays for part in split.get(id(array), [array]))
+    return replace(netlist, modules=modules, roles=roles, arrays=every), rules
+
+
+def _memory_sizes(make: Callable[[], Leaf]) -> list[tuple[int, int]]:
+    """Return the width and the depth of each RAM in the module that `make` makes."""
+    return [(shape.width, shape.depth) for shape in make().memory_shapes() if shape.is_ram]
 
 
 def _read_module_file(
@@ -328,9 +395,13 @@ def _alternative_bodies(shape: object) -> dict[str, str | None]:
     from ..rtl.chosen_sum import ChosenSum
     from .ecp5 import ECP5, multiplexer_body, sum_body
     from .lut6 import LUT6, lut6_body
+    from .one_hot import ASIC, one_hot_body
 
     if isinstance(shape, Multiplexer):
-        return {ECP5: multiplexer_body(shape), LUT6: lut6_body(shape)}
+        bodies = multiplexer_body(shape), lut6_body(shape), one_hot_body(shape)
+        return dict(zip((ECP5, LUT6, ASIC), bodies, strict=True))
+    if isinstance(shape, Selector):
+        return {ASIC: one_hot_body(shape)}
     return {ECP5: sum_body(shape)} if isinstance(shape, ChosenSum) else {}
 
 

@@ -31,9 +31,10 @@ from ..rtl.amaranth_private import (
 from ..rtl.modules import SharedInstance, SharedModule
 from .expressions import ExpressionWriter
 from .module_text import (
-    AUTO_RULE,
+    TOOL_RULE,
     Memory,
     MemoryRule,
+    MemoryStyle,
     ModuleText,
     Port,
     Structure,
@@ -103,7 +104,7 @@ def write_module(
     *,
     outputs: Collection[str] = (),
     instead: Mapping[str, str] = MappingProxyType({}),
-    rule: MemoryRule = AUTO_RULE,
+    rule: MemoryRule = TOOL_RULE,
 ) -> ModuleText:
     """Write an Amaranth component as one Verilog module.
 
@@ -346,7 +347,9 @@ class _ModuleWriter:
         name, width, depth = self._names.new_name(name), memory.width, memory.depth
         at_once = any(port.domain == "comb" for port in memory.reads)
         style = self._rule.choose_style(width, depth, at_once=at_once) if memory.writes else None
-        attributes = memory_attributes(style, memory.attributes.get("ram_style")) if style else []
+        if style is MemoryStyle.TOOL:
+            style = MemoryStyle(memory.attributes.get("ram_style", style.value))
+        attributes = memory_attributes(style) if style else []
         declared = f"reg {range_of(width)}{name} [0:{depth - 1}];"
         if len(attributes) == 1:
             attributes, declared = [], f"{attributes[0]} {declared}"
@@ -354,7 +357,7 @@ class _ModuleWriter:
         self._contents += guard_initial_contents(
             style, self._initial_contents(name, memory.rows, width)
         )
-        self._memories[name] = Memory(width, memory.rows)
+        self._memories[name] = Memory(width, memory.rows, style)
         for port in memory.writes:
             self._append_clocked(domains[port.domain], [*self._write_port_lines(port, name)])
         for port in memory.reads:

@@ -48,6 +48,7 @@ COLLECTIVES = [
             ("3x3", "reduce-scatter", {"max_flits": 9}),
             ("3x3", "allreduce", {"flits": 9}),
             ("2x3", "reduce", {"max_flits": 3}),
+            ("3", "reduce-scatter,reduce", {"max_flits": 4, "operators": ["add:fp16"]}),
         ]
     ),
 ]
@@ -56,7 +57,9 @@ COLLECTIVES = [
 @pytest.mark.parametrize(("topology", "collective", "lengths"), COLLECTIVES)
 def test_every_word_is_right(tmp_path, topology, collective, lengths):
     """The bench checks every word of three runs in each mode, and two dropped packets in each."""
-    passed, text = run_bench(exported(tmp_path, topology, collective, lengths), STALL=0.4)
+    width = 16 if "operators" in lengths else 9
+    folder = exported(tmp_path, topology, collective, lengths, width=width)
+    passed, text = run_bench(folder, STALL=0.4)
     assert passed, text[-3000:]
     modes = 1 + collective.count(",") + lengths.get("barrier", 0)
     assert re.search(rf"{3 * modes} runs: \d+ words; {2 * modes} dropped", text)

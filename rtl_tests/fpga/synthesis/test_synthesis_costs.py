@@ -1,6 +1,7 @@
 """Costs of cells, and the memories that become block RAM on a device."""
 
 import dataclasses
+import itertools
 import json
 from dataclasses import replace
 
@@ -13,12 +14,13 @@ import torusfabric as tf
 from torusfabric import Fabric, emit, plan
 from torusfabric import compile as compile_program
 from torusfabric.fpga.synthesis.family import Cost
-from torusfabric.fpga.synthesis.memory_choice import block_ram_fill, fitting_memory_rule
+from torusfabric.fpga.synthesis.memory_choice import block_ram_fill, choose_memory_rule
 from torusfabric.fpga.synthesis.report import cost_per_bit
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import TARGETS, find_target
 from torusfabric.rtl.multiplexer import branched_lut_count, lut_count
 from torusfabric.verilog.design import Design, RouterClass
+from torusfabric.verilog.module_text import MemoryRule
 
 
 @pytest.mark.parametrize("target", ["ice40-hx8k", pytest.param("ecp5-25k", marks=pytest.mark.long)])
@@ -190,40 +192,107 @@ def test_report_has_the_keys_others_read():
 def test_report_prints_as_a_table():
     text = printed(synthesize(design(8, 4), "ice40-hx8k"))
     rows = [[part.strip() for part in line.split("│")] for line in text.splitlines()]
-    assert ["", "router", "4", "32", "32", "0", "", "1.00", "1.00", ""] in rows
-    assert ["", "fabric", "4", "128", "128", "0", "", "", "", ""] in rows
-    assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "", "", "", ""] in rows
+    assert ["", "router", "4", "32", "32", "0", "32", "", "1.00", "1.00", ""] in rows
+    assert ["", "fabric", "4", "128", "128", "0", "128", "", "", "", ""] in rows
+    assert ["", "of the device", "", "1.7 %", "1.7 %", "0.0 %", "1.7 %", "", "", "", ""] in rows
 
 
-def rule(brams: int, most: int = 16) -> str:
-    """The memory rule for an all-gather on four nodes, on a device with `brams` block RAMs."""
-    program = tf.compile(tf.plan("2x2", "allgather"), max_flits=most)
+def choose(memories, *, luts=83640, brams=208, rest=20000):
+    """The memory rule for an ECP5 of some size, and a fabric with `rest` LUTs beside memories."""
     device = find_target("ecp5-85k")
-    device = replace(device, capacity=device.capacity | {"brams": brams})
-    return fitting_memory_rule(tf.Fabric(program, width=32), device)
+    device = replace(device, capacity={"luts": luts, "brams": brams})
+    blocks = sum(
+        count * device.device_family.block_ram_count(*size) for size, count in memories.items()
+    )
+    return choose_memory_rule(memories, device, Cost(luts=rest, brams=blocks))
 
 
-@pytest.mark.parametrize("most", [8, 16, 64])
-def test_all_memories_are_block_ram_where_they_fit(most):
-    """All memories become block RAM if they fit, however short messages are."""
-    assert rule(208, most) == "auto:2,block"
+def count_of_style(rule, memories, style):
+    """The number of memories of each size that have a style by a rule, one memory a node."""
+    found = {}
+    for size, count in memories.items():
+        rules = MemoryRule.parse(rule).split_by_count([[size]] * count)
+        found[size] = sum(each.choose_style(*size).value == style for each in rules)
+    return found
 
 
-def test_the_deepest_come_first():
-    """The deepest memories become block RAM first: receive memories before send memories."""
-    rules = [rule(brams) for brams in range(0, 40, 4)]
-    assert rules[0] == "auto"
-    assert rules[-1] == "auto:2,block"
-    assert len(dict.fromkeys(rules)) == 3
-    assert rules == sorted(rules, key=[*dict.fromkeys(rules)].index)
+def shares(rule, memories, *, luts=83640, brams=208, rest=20000):
+    """The shares of the LUTs and block RAMs of a device that a rule uses, counted anew."""
+    blocks = count_of_style(rule, memories, "block")
+    for (width, depth), count in memories.items():
+        tiles = -(-depth // 16)
+        each = 6 * tiles * -(-width // 4) + (tiles - 1) * width
+        rest += (count - blocks[width, depth]) * each
+    used = sum(-(-width // 36) * blocks[width, depth] for width, depth in memories)
+    return rest / luts, used / brams
 
 
-@pytest.mark.parametrize("most", [4, 8, 16])
-def test_too_small_a_device_has_the_same_memories_in_block_ram(most):
-    """A device that is too small has the same memories in block RAM, however short messages are."""
-    program = tf.compile(tf.plan("2x2", "alltoall"), max_flits=most)
-    small = replace(find_target("ecp5-85k"), capacity={"brams": 1, "luts": 100})
-    assert fitting_memory_rule(tf.Fabric(program, width=32), small) == f"auto:{most},block"
+SIZES = {(128, 64): 20, (32, 32): 30, (64, 16): 25, (8, 4): 40}
+
+
+@pytest.mark.parametrize("luts", [22000, 30000, 50000, 83640, 10**6])
+@pytest.mark.parametrize("brams", [10, 60, 130, 10**4])
+def test_no_other_choice_uses_less_of_the_scarce_resource(luts, brams):
+    """The larger share is the smallest of all choices by size, where one of them fits well."""
+    device = {"luts": luts, "brams": brams}
+    found = max(shares(choose(SIZES, **device), SIZES, **device))
+    every = []
+    for chosen in itertools.product(["block", "distributed"], repeat=len(SIZES)):
+        styles = zip(SIZES, chosen, strict=True)
+        entries = sorted((depth, width, style) for (width, depth), style in styles)
+        rule = ",".join(f"{style}:{depth}x{width}" for depth, width, style in entries)
+        every.append(max(shares(rule, SIZES, **device)))
+    assert found <= min(every) * 1.00001
+
+
+def test_a_size_is_divided_only_on_a_nearly_full_device():
+    """Nodes differ in the kind of RAM only if the device would be more than 3/4 full otherwise."""
+    memories = {(128, 64): 64}
+    assert choose(memories) == "registers:2,block:64x128@34,distributed"
+    assert choose(memories, brams=400) == "registers:2,block"
+    assert choose(memories, luts=200000) == "registers:2,distributed"
+    for rest in range(0, 80000, 5000):
+        rule = choose(memories, rest=rest)
+        if "@" in rule:
+            for other in ("block", "distributed"):
+                assert max(shares(other, memories, rest=rest)) > 3 / 4
+
+
+def test_a_rule_gives_each_size_its_number():
+    """Sizes in any order of widths and depths get their own style, with the fewest entries."""
+    memories = {(64, 32): 3, (200, 8): 5, (16, 64): 40, (128, 16): 4}
+    rule = choose(memories, luts=21000, brams=40)
+    assert count_of_style(rule, memories, "registers") == dict.fromkeys(memories, 0)
+    first = "registers:2,distributed:8x200,distributed:16x128,block:32x64@1,"
+    assert rule == f"{first}distributed:32x64,block"
+
+
+@pytest.mark.parametrize("target", ["ecp5-85k", "ecp5-25k"])
+def test_synthesis_chooses_and_reports_the_memories(target):
+    """A fabric has the kinds of RAM of the rule in the report, which `emit` takes as well."""
+    fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=16), width=32)
+    report = synthesize(fabric, target)
+    assert report.ram == "registers:2,distributed"
+    assert {row["style"] for row in report.memories} == {"distributed"}
+    assert report.fabric["brams"] == 0
+    again = synthesize(emit(fabric, ram=report.ram), target)
+    assert (again.fabric, again.memories) == (report.fabric, report.memories)
+    assert "--ram registers:2,distributed" in printed(report)
+
+
+def test_a_full_device_has_both_kinds(monkeypatch):
+    """On a device with too few of either resource, some nodes use block RAMs and others LUTs."""
+    device = find_target("ecp5-25k")
+    small = replace(device, capacity=device.capacity | {"luts": 1800, "brams": 14})
+    monkeypatch.setitem(TARGETS, "ecp5-25k", small)
+    fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather"), flits=16), width=32)
+    report = synthesize(fabric, "ecp5-25k")
+    assert "@" in report.ram
+    assert {row["style"] for row in report.memories} == {"block", "distributed"}
+    assert report.fabric["fits"]
+    design = emit(fabric, ram=report.ram)
+    comments = [design.comments[name] for name in ("endpoint_0", "endpoint_0_ram_1")]
+    assert comments == ["Of node 0.", "Of nodes 1, 2, 3."]
 
 
 def test_wide_words_take_several_blocks():
@@ -244,8 +313,9 @@ def test_share_of_block_rams_counts_the_words_of_memories():
     """
     fabric = tf.Fabric(tf.compile(tf.plan("2", "allgather"), flits=4), width=32)
     device = find_target("ecp5-85k")
-    share = block_ram_fill(fabric, device, "block", 4)
-    assert share == 2 * (4 + 8) * 32 / (4 * 512 * 36)
-    assert block_ram_fill(fabric, device, "auto", 4) is None
-    assert block_ram_fill(fabric, device, "block", 0) is None
-    assert block_ram_fill(fabric, find_target("xilinx-7"), "block", 4) is None
+    report = synthesize(emit(fabric, ram="block"), "ecp5-85k")
+    brams = report.fabric["brams"]
+    assert block_ram_fill(report, device) == 2 * (4 + 8) * 32 / (brams * 512 * 36)
+    assert block_ram_fill(replace(report, memories=[]), device) is None
+    assert block_ram_fill(replace(report, fabric={"brams": 0}), device) is None
+    assert block_ram_fill(report, find_target("xilinx-7")) is None

@@ -8,7 +8,7 @@ from hand_written import PORTS, SMALL_STORE, STORE, described, design, router
 import torusfabric as tf
 from torusfabric.errors import InputError
 from torusfabric.fpga.synthesis.families import FAMILIES
-from torusfabric.fpga.synthesis.family import Cost, Mapping
+from torusfabric.fpga.synthesis.family import Cost, Mapping, count_dual_luts
 from torusfabric.fpga.synthesis.synthesize import synthesize
 from torusfabric.fpga.synthesis.target import PARTS, TARGETS, find_target
 from torusfabric.toolchain import tools
@@ -141,3 +141,21 @@ def test_gowin_clock_rate_of_a_fabric():
     """The modules of a fabric that are kept apart are placed for Gowin."""
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=2)
     assert synthesize(fabric, "gowin-gw1nr-9", pnr=True).fmax_mhz > 20
+
+
+def test_luts_of_five_inputs_together_share_one():
+    """Two multiplexers with one select bit share a LUT6; one of six inputs shares none."""
+    lut = lambda *nets: {
+        "type": f"LUT{len(nets)}",
+        "connections": {**{f"I{k}": [net] for k, net in enumerate(nets)}, "O": [99]},
+    }
+    others = [
+        {"type": "INV", "connections": {"I": [7], "O": [8]}},
+        {"type": "FDRE", "connections": {"D": [1]}},
+    ]
+    cells = [lut(1, 2, 0), lut(3, 4, 0), lut(5, 6, 0), lut(1, 2, 3, 4, 5, 6), *others]
+    count = lambda cells: count_dual_luts({"cells": dict(enumerate(cells))}).cells
+    assert count(cells[:2]) == 1
+    assert count(cells) == 4
+    assert count([lut(0, 1, 2, 3), lut(0, 1, 2, 3, 4), lut(0, 5)]) == 2
+    assert count([lut(0, 1, 2, 3), lut(0, 4, 5)]) == 2

@@ -18,7 +18,7 @@ from ...verilog.design import MANIFEST, VERILOG_FILE, Design, make_and_write
 from ...verilog.manifest import bench_files, json_text, manifest, port_facts
 from ...verilog.module_text import MemoryRule, ModuleText
 from ...verilog.syntax import range_of
-from ...verilog.text import header_comment, module_texts
+from ...verilog.text import header_comment, module_texts, split_by_memory_rule
 from ...verilog.top import RomContents, TopText, distinct_rom_contents, instance_counts
 from ..host.interface import SOURCES
 from .hardware import BoardSystem
@@ -158,7 +158,8 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
     """
     prefix, known, kinds = system.fabric.prefix, dict[str, ModuleText](), list[BoardKind]()
     for number, netlist in enumerate(dict.fromkeys(system.netlists)):
-        made = module_texts(netlist, prefix, rule)
+        split, rules = split_by_memory_rule(netlist, rule)
+        made = module_texts(split, prefix, rules)
         names = {
             name: f"{name}_{number}" if known.get(name, text).text != text.text else name
             for name, text in made.items()
@@ -170,7 +171,7 @@ def board_kinds(system: BoardSystem, rule: MemoryRule) -> list[BoardKind]:
             for name, text in made.items()
         }
         known |= own
-        named = _rename_modules(netlist, names, prefix)
+        named = _rename_modules(split, names, prefix)
         text = TopText(named, prefix, own)
         boards = [board for board, kind in enumerate(system.kinds_of_boards) if kind == number]
         kinds.append(BoardKind(_top_name(system, number), boards, named, own, text))
@@ -303,7 +304,7 @@ def _board_facts(system: BoardSystem) -> dict[str, Any]:
                         "link": link,
                         "node": int(boards.nodes_by_board[board, node]),
                         "port": names[port],
-                        "latency": boards.latency_cycles[link],
+                        "latency": boards.latency_cycles[board][link],
                         "to": {"board": end.board, "link": end.link},
                     }
                     for link, ((node, port), end) in enumerate(

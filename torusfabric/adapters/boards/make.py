@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...rtl import Fabric
-from ...topology import equal_links_as_text, parse_topology, with_rates
+from ...topology import CayleyGraph, parse_topology, with_rates
 from ...topology.boards import Boards
 from .hardware.link_plan import PHYS
 from .hardware.system import BoardSystem, plan_links
@@ -15,6 +15,9 @@ __all__ = ["make_system", "read_system"]
 
 #: Latency of cut arcs, in cycles, with which the search for the least latency begins.
 FIRST_LATENCY = 8
+
+#: Options of nodes and links by which a torus does not look the same from each node.
+SINGLED_OUT = ("relay", "broken_link", "broken_links", "broken_node")
 
 
 def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
@@ -32,9 +35,10 @@ def read_system(fabric: Fabric, manifest: Mapping[str, Any]) -> BoardSystem:
 def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> BoardSystem:
     """Return a fabric that is cut into boards.
 
-    The choices may contain a link latency, or a plan with one. Otherwise arcs along an axis with
-    several boards take the least latency that the hardware of the links and the drift of the clocks
-    allow, and arcs along other axes take one cycle.
+    The choices may contain a link latency, or a plan with one. Otherwise cut arcs take the least
+    latency that the hardware of the links and the drift of the clocks allow, and other arcs take
+    one cycle. If the torus looks the same from each node, all arcs along an axis with several
+    boards take this latency, so that algorithms for such tori serve.
 
     Parameters
     ----------
@@ -44,19 +48,21 @@ def make_system(make: Callable[..., Fabric], choices: Mapping[str, Any]) -> Boar
     choices : mapping
         Values of all options of the command, by their keywords of Python.
     """
-    changes = equal_links_as_text(choices["topology"], choices["link_latency"])
-    known, names = {**choices, **changes}, ("ppm", "retries", "start_timeout")
+    names = ("ppm", "retries", "start_timeout")
     how: dict[str, Any] = {name: choices[name] for name in names if choices[name] is not None}
     how["phy"] = PHYS[choices["phy"] or "parallel"]
     cut = lambda topology: Boards.parse(choices["boards"], topology)
-    if known["link_latency"] is not None or choices["plan"] is not None:
-        fabric = make(**changes)
+    if choices["link_latency"] is not None or choices["plan"] is not None:
+        fabric = make()
         return BoardSystem(fabric, cut(fabric.program.topology), **how)
-    network, latency = parse_topology(known["topology"]), FIRST_LATENCY
-    counts = cut(with_rates(network, known["rate"]) if known["rate"] else network).counts
+    network, latency = parse_topology(choices["topology"]), FIRST_LATENCY
+    network = network if choices["rate"] is None else with_rates(network, choices["rate"])
+    alike = isinstance(network, CayleyGraph) and not any(choices[name] for name in SINGLED_OUT)
+    counts = cut(network).counts
     while True:
         each = enumerate(latency if count > 1 else 1 for count in counts)
-        fabric = make(link_latency=",".join(f"{axis}:{cycles}" for axis, cycles in each))
+        by_axis = ",".join(f"{axis}:{cycles}" for axis, cycles in each)
+        fabric = make(link_latency=by_axis if alike else f"{choices['boards']}={latency}")
         boards = cut(fabric.program.topology)
         least = plan_links(fabric, boards, **how).least_latency
         if least <= latency:

@@ -12,7 +12,7 @@ ONE = ("build", "flash", "monitor", "run")
 CUT = """
 --boards AxB: Cut the torus into this many equal blocks along each axis, each on a board with a
     clock of its own; --link-latency must cover the links between boards, or is left out for the
-    least. Default: one chip. Example: 2x1.
+    least. --rate AxB=1/2 gives them a rate of their own. Default: one chip. Example: 2x1.
 --ppm P: with --boards: tolerance of each oscillator in millionths. Default: 100.
 --retries N: with --boards: number of times that a run is repeated after an error of a link.
     Default: 1.

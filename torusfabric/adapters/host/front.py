@@ -83,6 +83,7 @@ class HostFront(Front):
         closed_by: str = "",
     ) -> None:
         beat, program = choose_beat(program, width, beat)
+        program = program.arrange_messages(shared=False)
         nodes = len(cut.built_nodes) if cut else program.topology.nodes
         numbers = range(1 + max(form.layout for form in program.forms))
         of_layout = [form.layout for form in program.forms].index

@@ -99,12 +99,16 @@ def _find_loadable(
     each form needs rows in the tables.
     """
 
+    if selection.collective.longest_flits and not selection.planned:
+        beat = room.beat if room else selection.beat
+        collective = replace(selection.collective, turn_flits=beat)
+        selection = replace(selection, collective=collective)
     found: list[tuple[LoadableForm, Selection]] = []
     wrong: list[tuple[int, InputError]] = []
     for one in suitable_selections(selection) if selection.planned is None else (selection,):
+        beat = room.beat if room else one.beat
         try:
             schedule = schedule_of_selection(one)
-            beat = room.beat if room else one.beat
             cycles = min(
                 each.cycles() for each in compile_versions(schedule, flits, operators, beat=beat)
             )

@@ -265,8 +265,9 @@ def _add_packets(
         each.reshape(room.nodes, len(origins), -1) for each in entry.form.received_locations
     )
     there, chunks = base[:, :, 0] >= 0, base.shape[2]
-    # Words that a node sends to itself are addressed one by one, not from the base of a block.
-    base = np.where(memory < room.ports, base, 0)
+    # Words that a node sends to itself are addressed one by one, not from the base of a block. A
+    # short message lacks some chunks: any word is then read in place of theirs.
+    base = np.where(memory < room.ports, np.maximum(base, 0), 0)
     facts: dict[str, ArrayLike] = {
         "sends": sends,
         "named": collective.personal,

@@ -29,7 +29,7 @@ from .loadable import LoadableForm, LoadableMode, list_entries
 from .places import allocate_entries
 
 if TYPE_CHECKING:
-    from ...collective import Operator
+    from ...collective import Collective, Operator
     from ...program.mode import Form
     from ...schedule import Schedule
     from .room import Room
@@ -234,6 +234,8 @@ def loadable_form(
     """
     if room is not None:
         beat = room.beat
+    _check_lengths(schedule.collective, flits, beat)
+    if room is not None:
         if schedule.topology.nodes != room.nodes:
             shared_network([room.topology, schedule.topology])  # raises InputError if it differs
         # A schedule around failed nodes is extended to the whole torus, where they stay idle.
@@ -250,3 +252,23 @@ def loadable_form(
             else:
                 return form
     raise wrong[0]
+
+
+def _check_lengths(collective: Collective, flits: int, beat: int) -> None:
+    """Raise InputError if messages of unequal lengths are too long, or their chunks do not fit.
+
+    The chunks of a message take `beat` flits in turn, and runs have at most `flits` flits.
+    """
+    longest = collective.longest_flits
+    if longest is None:
+        return
+    if not 0 < collective.turn_flits <= beat:
+        raise InputError(
+            "This plan of messages of unequal lengths is for fixed tables; give the collective "
+            "with counts or traffic in place of the plan"
+        )
+    if longest > flits:
+        raise InputError(
+            f"Messages must have at most {flits} flits for these tables, not {longest}; build the "
+            f"fabric with --max-flits {longest}"
+        )

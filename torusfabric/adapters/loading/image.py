@@ -47,7 +47,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...errors import InputError
-from ...program import Program
+from ...program import Mode, Program
 from ...schedule import Lifted, Schedule
 from ...schedule.parsing import parse_schedule
 from ...schedule.recognise import recognise
@@ -79,7 +79,7 @@ FILL_MASK_INDEX = 3
 #: Longest gap of unused rows within a run: writing the gap costs no more words than a new run.
 LONGEST_GAP = HEADER_WORDS
 
-__all__ = ["Image", "LoadedFabric", "ModeRequest", "read_fabric", "read_image"]
+__all__ = ["Image", "LoadedFabric", "ModeRequest", "mode_entry", "read_fabric", "read_image"]
 
 
 def _row_runs(there: Sequence[int], gap: int) -> Iterator[tuple[int, int]]:
@@ -434,8 +434,8 @@ class LoadedFabric(NamedTuple):
         Capacity of the fabric.
     width : int
         Bits of a flit.
-    modes : list of (str, int or "any" or None)
-        Collective and root of each mode that the fabric was built with.
+    modes : list of list
+        The modes that the fabric was built with, as `mode_entry` describes them.
     bus : str or None
         Protocol of the bus in front of the host port; None without a bus.
     manifest : mapping of str to object
@@ -444,9 +444,20 @@ class LoadedFabric(NamedTuple):
 
     room: Room
     width: int
-    modes: list[tuple[str, int | str | None]]
+    modes: list[list[Any]]
     bus: str | None = None
     manifest: Mapping[str, Any] = MappingProxyType({})
+
+
+def mode_entry(mode: Mode) -> list[Any]:
+    """Return the collective and the root of a mode and, if a user lists its messages, these.
+
+    For example ``["broadcast", "any"]``: each run chooses the root. A third entry is a dict with
+    the key ``counts`` or ``traffic``.
+    """
+    collective = mode.collective
+    listed = [collective.listed_messages] if collective.listed_messages else []
+    return [collective.name, "any" if mode.any_root else collective.root, *listed]
 
 
 def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
@@ -478,7 +489,7 @@ def read_fabric(path: str | PathLike[str]) -> LoadedFabric:
         )
     try:
         tables = facts["tables"]
-        modes = [(str(name), root) for name, root in tables["modes"]]
+        modes = [[str(name), *others] for name, *others in tables["modes"]]
         room, bus = Room.from_json(tables["frame"]), facts.get("bus", {}).get("protocol")
         fabric = LoadedFabric(room, int(facts["width"]), modes, bus, facts)
     except (KeyError, TypeError, ValueError) as error:

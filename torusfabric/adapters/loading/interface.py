@@ -15,6 +15,7 @@ from ...contract.ports import Protocol, ports_by_name
 from ..host.interface import HostInterface, HostProofs
 from ..streams.interface import StreamInterface
 from ..streams.sections import stream_nodes, tree_levels
+from .image import mode_entry
 
 if TYPE_CHECKING:
     from ...proof.gates import GateText
@@ -70,16 +71,12 @@ class LoadedInterface(Interface):
         """
         loading = self._loading
         program, room = loading.program, loading.room
-        modes = [
-            [mode.collective.name, "any" if mode.any_root else mode.collective.root]
-            for mode in program.modes
-        ]
         tables = {
             "digest": f"{room.digest(loading.width):08x}",
             "program": program.digest[:8],
             "node_bits": -(-loading.layout.table_bits // room.nodes),
             "load_cycles": len(loading.image.words),
-            "modes": modes,
+            "modes": [*map(mode_entry, program.modes)],
             "frame": room.to_json(),
         }
         return {**super().manifest_entries(), "tables": tables}

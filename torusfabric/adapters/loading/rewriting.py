@@ -502,8 +502,12 @@ class _Rewriter:
                 if base >= 0 and memory != IDENTITY_MEMORY:
                     number = self._choose_reader(taken, (at, node, injection), field.point)
                     found[action][row, node, port] = Stage.INJECTION * self._ports + number
+                    # Before a pause, all words of the rows before have been stored.
                     place = self._block_location(
-                        node, memory, base + int(self._offset[at]), at + late
+                        node,
+                        memory,
+                        base + int(self._offset[at]),
+                        at + late * (not self._pause[at]),
                     )
                     if place[0] == IDLE:
                         _raise_unsupported("that reads what has been written", algorithm)

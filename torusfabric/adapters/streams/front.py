@@ -61,6 +61,7 @@ class StreamFront(Front):
         else:
             beat = parse_non_negative_int("Beat", beat)
             program = divide_by_beats(program, width, beat)
+        program = program.arrange_messages(shared=True)
         sections = choose_sections(program, beat).n_sections
         core = Core(
             program,

@@ -18,7 +18,8 @@ blocks are chosen by `torusfabric.algorithms.network.slots`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import cycle, pairwise
@@ -56,8 +57,8 @@ MOST_ARCS, MOST_CELLS, MOST_HOPS = 8192, 2**20, 400_000
 #: relative to that of fewer chunks; and the most plans of one collective.
 CHUNKS, WORTH_FACTOR, MOST_PLANS = tuple(1 << k for k in range(11)), 0.97, 3
 
-#: The most chunks for which routes are found, while other chunks take the same routes again; and the
-#: largest load of an arc for each of these chunks, relative to the least one, with which their
+#: The most chunks for which routes are found, while other chunks take the same routes again; and
+#: the largest load of an arc for each of these chunks, relative to the least one, with which their
 #: number is not raised.
 MOST_PART, PART_FACTOR = 64, 1.01
 
@@ -108,6 +109,10 @@ def plan(topology: Topology, collective: Collective, options: Options) -> Schedu
     >>> ANY_TRAFFIC(tf.Torus(4, 4), gather, Options(chunks=1)).round_count
     3
     """
+    if collective.turn_flits:
+        options = replace(options, chunks=options.chunks or 1)
+        counted = collective.with_lengths_in_chunks(topology, options.chunks or 1)
+        return replace(plan(topology, counted, options), collective=collective)
     if topology.spacing_multiple > 1:
         return plan_with_slow_links(plan, topology, collective, options)
     chunks = options.chunks
@@ -346,9 +351,9 @@ class _TrafficPlanner:
     ) -> list[list[int]]:
         """Return the arcs of the route of each block, rounded from fractional routes.
 
-        Routes of links begin at their middle node. If messages have equal lengths, the routes of a few chunks are found, and other chunks take
-        them again, a *part* of the message after another. All parts load the arcs evenly, so that
-        arcs are busy all the time.
+        Routes of links begin at their middle node. If messages have equal lengths, the routes of a
+        few chunks are found, and other chunks take them again, a *part* of the message after
+        another. All parts load the arcs evenly, so that arcs are busy all the time.
 
         Parameters
         ----------
@@ -590,7 +595,11 @@ def _option_variants(topology: Topology, collective: Collective) -> Sequence[Map
     """
     if unsupported_reason(topology, collective, Options()) is not None:
         return ()
-    counts = _chunk_loads(topology, collective)
+    if collective.turn_flits:
+        most = -(-(collective.longest_flits or 1) // collective.turn_flits)
+        counts: Iterable[int] = (chunks for chunks in CHUNKS if chunks <= most)
+    else:
+        counts = _chunk_loads(topology, collective)
     return [{"chunks": chunks} for chunks in counts if chunks <= MOST_VARIANT_CHUNKS]
 
 

@@ -16,6 +16,7 @@ from ...program.counts import count_inputs
 from ...program.merge import merge
 from ...rtl.fabric import Fabric
 from ...rtl.inventory import take_inventory
+from ...verilog import emit
 from . import synthesize as synthesis
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def cost_of_forms(
     """Find the cost of several forms: LUTs of each mode with all forms, and with one form alone.
 
     For each mode with several forms, a fabric with only the form for the longest messages is
-    synthesized.
+    synthesized. The result is empty for silicon.
 
     Parameters
     ----------
@@ -169,7 +170,9 @@ def cost_of_forms(
         LUTs with the form for the longest messages alone. ``share``: part of ``luts``, from 0 to 1,
         that is saved without the other forms.
     """
-    found = []
+    found = list[dict[str, Any]]()
+    if "luts" not in report.cost_columns:
+        return found
     for number, mode in enumerate(fabric.program.modes):
         if not mode.has_several_ranges:
             continue
@@ -199,7 +202,8 @@ def _cost_of_program(
         Called after each step of the synthesis.
     """
     alone = fabric.with_program(program)
-    found = synthesis.synthesize(alone, report.target, mapping=report.mapping, progress=progress)
+    design = emit(alone, ram=report.ram)  # the same rule, so that costs can be compared
+    found = synthesis.synthesize(design, report.target, mapping=report.mapping, progress=progress)
     return _report_costs(alone, found)
 
 
@@ -217,15 +221,15 @@ def _report_costs(fabric: Fabric, report: SynthesisReport) -> dict[str, int]:
     -------
     dict of str to int
         ``router_luts``, ``router_ffs`` and ``router_brams`` of the router class with the most LUTs;
-        ``luts``, ``ffs`` and ``brams`` of the fabric; ``memory_bits`` and ``rom_bits``.
+        ``luts``, ``ffs`` and ``brams`` of the fabric; ``memory_bits`` and ``rom_bits``. On silicon,
+        ``gates`` and ``ram_bits`` take the place of ``luts`` and ``brams``.
     """
     inventory, router = take_inventory(fabric.netlist), _largest_router(report)
-    names = ("luts", "ffs", "brams")
-    costs = {f"router_{name}": router[name] for name in names}
-    costs |= {name: report.fabric[name] for name in names}
+    costs = {f"router_{name}": round(router[name]) for name in report.cost_columns}
+    costs |= {name: round(report.fabric[name]) for name in report.cost_columns}
     return costs | {"memory_bits": inventory.memory_bits, "rom_bits": inventory.rom_bits}
 
 
 def _largest_router(report: SynthesisReport) -> dict[str, Any]:
-    """Return the row (a dictionary of costs) of the router class with the most LUTs in a report."""
-    return max(report.classes, key=lambda row: row["luts"])
+    """Return the row (a dictionary of costs) of the router class with the most logic."""
+    return max(report.classes, key=lambda row: row[next(iter(report.cost_columns))])

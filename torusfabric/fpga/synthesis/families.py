@@ -8,7 +8,7 @@ counts: good for comparing fabrics, but the vendor's own synthesis gives other n
 from ...verilog.ecp5 import ECP5
 from ...verilog.lut6 import LUT6
 from ...verilog.writer import LUT4
-from .family import Cost, Family, count_alms, count_ice40_cells
+from .family import Cost, Family, count_alms, count_dual_luts, count_ice40_cells
 from .nextpnr import ECP5_PLACERS
 
 __all__ = ["FAMILIES"]
@@ -26,10 +26,12 @@ _XILINX = {
     Cost(carries=4): "CARRY4",
     Cost(carries=8): "CARRY8",
     Cost(muxes=1): "MUXF[789]",
-    Cost(luts=1, lutrams=1): "SRL* RAM32X1S* RAM64X1S*",
-    Cost(luts=2, lutrams=2): "RAM32X1D* RAM64X1D* RAM128X1S* RAM32X2S*",
-    Cost(luts=4, lutrams=4): "RAM128X1D* RAM256X1S* RAM32M RAM64M",
-    Cost(luts=8, lutrams=8): "RAM256X1D* RAM512X1S* RAM32X16DR8 RAM64X8SW RAM32M16* RAM64M8*",
+    Cost(luts=1, lutrams=1, cells=1): "SRL* RAM32X1S* RAM64X1S*",
+    Cost(luts=2, lutrams=2, cells=2): "RAM32X1D* RAM64X1D* RAM128X1S* RAM32X2S*",
+    Cost(luts=4, lutrams=4, cells=4): "RAM128X1D* RAM256X1S* RAM32M RAM64M",
+    Cost(
+        luts=8, lutrams=8, cells=8
+    ): "RAM256X1D* RAM512X1S* RAM32X16DR8 RAM64X8SW RAM32M16* RAM64M8*",
     Cost(brams=1): "RAMB18E*",
     Cost(brams=2): "RAMB36E*",
     Cost(urams=1): "URAM288*",
@@ -45,6 +47,7 @@ def _xilinx_family(family: str) -> Family:
         compact=" -nowidelut",
         defines=(LUT6,),
         inputs=6,
+        module_costs=count_dual_luts,
     )
 
 
@@ -69,7 +72,7 @@ FAMILIES = {
         pnr="nextpnr-ice40",
         pnr_args=("--pcf-allow-unconstrained", "--opt-timing", "--placer-heap-timingweight", "20"),
         defines=(LUT4,),
-        logic_cells=count_ice40_cells,
+        module_costs=count_ice40_cells,
     ),
     # PFUMX and L6MUX21 make wide multiplexers of two and four LUTs; selections mapped to them take
     # more LUTs and fewer levels. Multiplexers whose Verilog has a body of ECP5 cells use these
@@ -93,6 +96,7 @@ FAMILIES = {
         placers=ECP5_PLACERS,
         defines=(LUT4, ECP5),
         block_shapes=((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)),
+        lut_memory=(6, 16, 4),
     ),
     # MUX2_LUT5 to MUX2_LUT8 are wide multiplexers, with the effect of those of ECP5.
     "gowin": Family(
@@ -128,7 +132,7 @@ FAMILIES = {
         },
         defines=(LUT6,),
         inputs=6,
-        logic_cells=count_alms,
+        module_costs=count_alms,
     ),
     "nexus": Family(
         "synth_nexus -noiopad",

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...toolchain.values import Choice
 
-__all__ = ["Cost", "Family", "Mapping", "count_alms", "count_ice40_cells"]
+__all__ = ["Cost", "Family", "Mapping", "count_alms", "count_dual_luts",
+           "count_ice40_cells"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,14 @@ class Cost:
     cells : int
         iCE40: logic cells of one LUT and one flip-flop. A flip-flop shares a cell only with the LUT
         that drives it and nothing else; a carry bit only with a LUT on the same inputs. Cyclone V:
-        an upper bound of the adaptive logic modules (ALMs).
+        an upper bound of the adaptive logic modules (ALMs). Xilinx: LUTs if two with five inputs
+        together share one, by its two outputs.
     urams : int
         Ultra RAMs of 288 kbit.
+    gates : float
+        Silicon: gate equivalents, the area of cells divided by that of a NAND gate of two inputs.
+    ram_bits : int
+        Silicon: bits of memories that are no cells. Their area depends on a memory compiler.
     """
 
     luts: int = 0
@@ -56,10 +62,19 @@ class Cost:
     sprams: int = 0
     cells: int = 0
     urams: int = 0
+    gates: float = 0
+    ram_bits: int = 0
+
+    @property
+    def logic_size(self) -> float:
+        """LUTs, or gate equivalents on silicon."""
+        return self.luts or self.gates
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
         """Return this cost plus `times` times the cost `other`."""
-        return Cost(*(getattr(self, f.name) + times * getattr(other, f.name) for f in fields(self)))
+        names = [f.name for f in fields(self)]
+        sums = (getattr(self, name) + times * getattr(other, name) for name in names)
+        return Cost(*(round(size, 2) for size in sums))
 
 
 class Mapping(Choice):
@@ -97,13 +112,20 @@ class Family:
     pads : str
         Yosys command that adds pads to a module; the name of the module follows.
     inputs : int
-        Inputs of a LUT.
-    logic_cells : function of (module) -> int, optional
-        Count of logic cells that the LUTs and flip-flops of a module fill, for devices with cells
-        of both. The module is an entry of ``modules`` in a netlist that yosys wrote as JSON.
+        Inputs of a LUT; 0 for silicon.
+    module_costs : function of (module) -> Cost, optional
+        Cost of a module beyond the sum over its cells, such as the logic cells that its LUTs and
+        flip-flops fill. The module is an entry of ``modules`` in a netlist that yosys wrote as
+        JSON.
     block_shapes : tuple of (int, int)
         Shapes of a block RAM as (words, bits), for families on which memories made of LUTs are
         costly. Empty if the tool may choose.
+    lut_memory : tuple of (int, int, int)
+        LUTs, words and bits of the smallest memory made of LUTs.
+    after : tuple of str
+        Yosys commands that run after `synth`.
+    files : tuple of (str, str)
+        Files that these commands read, as (name, text).
     """
 
     synth: str
@@ -116,8 +138,11 @@ class Family:
     defines: tuple[str, ...] = ()
     pads: str = ""
     inputs: int = 4
-    logic_cells: Callable[[dict[str, Any]], int] | None = None
+    module_costs: Callable[[dict[str, Any]], Cost] | None = None
     block_shapes: tuple[tuple[int, int], ...] = ()
+    lut_memory: tuple[int, int, int] = (1, 1, 1)
+    after: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
     def block_ram_count(self, width: int, depth: int) -> int:
         """Return the fewest block RAMs that hold a memory of `depth` words of `width` bits."""
@@ -151,6 +176,7 @@ class Family:
             command = "\n".join(
                 (f"{command} -run begin:map_ffs", *steps, f"{command} -run map_ffs:")
             )
+        command = "\n".join((command, *self.after))
         return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
 
     def cell_cost(self, kind: str) -> Cost | None:
@@ -161,8 +187,8 @@ class Family:
         return None
 
 
-def count_ice40_cells(module: dict[str, Any]) -> int:
-    """Return the iCE40 logic cells that the LUTs, flip-flops and carry bits of a module fill."""
+def count_ice40_cells(module: dict[str, Any]) -> Cost:
+    """Count the iCE40 logic cells that the LUTs, flip-flops and carry bits of a module fill."""
     cells = module["cells"].values()
     readers: dict[object, int] = {}
     for cell in cells:
@@ -184,8 +210,46 @@ def count_ice40_cells(module: dict[str, Any]) -> int:
         for c in cells
         if c["type"] == "SB_CARRY"
     )
-    return len(tables) + alone + chained
+    return Cost(cells=len(tables) + alone + chained)
 
+
+def count_dual_luts(module: dict[str, Any]) -> Cost:
+    """Count the LUTs that a module fills if two of five inputs together share a LUT6.
+
+    A LUT6 of Xilinx has two outputs, each a function of the same five inputs. Pairs are found one
+    by one, those with the most common inputs first, so that the count is an upper bound. LUTs that
+    are memory are not counted.
+    """
+    alone, small = 0, list[frozenset[Any]]()
+    for cell in module["cells"].values():
+        if not fnmatchcase(cell["type"], "LUT[1-6]") and cell["type"] != "INV":
+            continue
+        nets = {bits[0] for port, bits in cell["connections"].items() if port.startswith("I")}
+        inputs = frozenset(net for net in nets if isinstance(net, int))
+        if len(inputs) <= _DUAL_INPUTS:
+            small.append(inputs)
+        else:
+            alone += 1
+    free, pairs = set(range(len(small))), 0
+    readers: dict[Any, list[int]] = {}
+    for number, inputs in enumerate(small):
+        for net in inputs:
+            readers.setdefault(net, []).append(number)
+    for number in sorted(free, key=lambda k: -len(small[k])):
+        if number not in free:
+            continue
+        free.remove(number)
+        shared = Counter(k for net in small[number] for k in readers[net] if k in free)
+        for other, _ in shared.most_common():
+            if len(small[number] | small[other]) <= _DUAL_INPUTS:
+                pairs += 1
+                free.remove(other)
+                break
+    return Cost(cells=alone + len(small) - pairs)
+
+
+#: Inputs that the two functions of a LUT6 of Xilinx have together.
+_DUAL_INPUTS = 5
 
 #: Halves of an ALM that each Cyclone V cell takes, at most. Two LUTs of up to four inputs share an
 #: ALM. So do two LUTs of five inputs with two inputs in common, which is not counted on. An MLAB of
@@ -205,8 +269,8 @@ _ALM_HALVES = {
 _ALM_FLIP_FLOPS = 4
 
 
-def count_alms(module: dict[str, Any]) -> int:
-    """Return an upper bound of the Cyclone V ALMs that a module fills."""
+def count_alms(module: dict[str, Any]) -> Cost:
+    """Count the Cyclone V ALMs that a module fills at most."""
     kinds = Counter(cell["type"] for cell in module["cells"].values())
     halves = sum(size * kinds[kind] for kind, size in _ALM_HALVES.items())
-    return max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _ALM_FLIP_FLOPS))
+    return Cost(cells=max(-(-halves // 2), -(-kinds["MISTRAL_FF"] // _ALM_FLIP_FLOPS)))

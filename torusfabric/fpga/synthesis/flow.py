@@ -6,6 +6,7 @@ are the words in it. A key of the cache covers the Verilog, the options and the 
 tools, so that a module that did not change is not mapped again.
 """
 
+import functools
 import json
 import re
 import time
@@ -17,6 +18,7 @@ from typing import Any
 from ...errors import WorkFailed
 from ...toolchain import tools
 from ...toolchain.cache import Cache, digest
+from ...toolchain.files import write_text_file
 from ...verilog.design import Design
 from .family import Cost, Family, Mapping
 from .lut_purposes import count_luts_by_purpose
@@ -27,7 +29,10 @@ from .wrappers import HARNESS, ROMS_TOP, Ports, harness_text, roms_text
 __all__ = ["Flow", "load_json"]
 
 #: Version of cached values; it increases when their form or meaning changes.
-_FORMAT = 4
+_FORMAT = 5
+
+#: Name of a module with an instance of each module that a run maps.
+_MODULES_TOP = "all_modules"
 
 
 @dataclass(frozen=True)
@@ -54,47 +59,76 @@ class Flow:
         """Family of the device."""
         return self.device.device_family
 
-    def map_module(self, name: str) -> dict[str, Any]:
-        """Map a module: translate its Verilog into cells of the device, such as LUTs.
+    def map_modules(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Map modules: translate their Verilog into cells of the device, such as LUTs.
 
-        The modules of its instances are black boxes, whose cells are not included.
+        All modules without a cached result are mapped in one run of yosys, because each run reads
+        the libraries of the family. The modules of their instances are black boxes, whose cells are
+        not included.
 
         Parameters
         ----------
-        name : str
-            Name of the module.
+        names : sequence of str
+            Names of the modules.
 
         Returns
         -------
-        dict
-            ``cost`` has the fields of `Cost`, ``ports`` the direction and width of each port,
-            ``outports`` the result of `count_luts_by_purpose`, and ``seconds`` the time that yosys
-            took.
+        list of dict
+            For each module: ``cost`` has the fields of `Cost`, ``ports`` the direction and width of
+            each port, ``outports`` the result of `count_luts_by_purpose`, and ``seconds`` its share
+            of the time.
         """
-        inner, others = self.design.children_of(name)
-        text = "\n".join(self.design.modules[each] for each in [*sorted(inner), name])
-        children = sorted({self._module_of(child) for child in others})
+        design, synth = self.design, self._yosys_script(_MODULES_TOP)
+        inner, children, keys = dict[str, set[str]](), dict[str, list[str]](), dict[str, str]()
+        purposes = {name: self._port_purposes(name) for name in names}
+        for name in names:
+            inner[name], others = design.children_of(name)
+            children[name] = sorted({self._module_of(child) for child in others})
+            texts = [design.modules[each] for each in (*sorted(inner[name]), name)]
+            texts += [design.modules[child] for child in children[name]]
+            keys[name] = self._cache_key("map", synth, name, texts, purposes[name])
+        known = {name: self.cache.get(key) for name, key in keys.items()}
+        unknown = [name for name in names if known[name] is None]
+        if unknown:
+            own = {each for name in unknown for each in (*inner[name], name)}
+            stubs = {child for name in unknown for child in children[name]} - own
+            escaped = [f"{_escape_name(name)} " for name in unknown]
+            text = "\n".join(
+                [*(text for name, text in design.modules.items() if name in own)]
+                + [f"module {_MODULES_TOP};"]
+                + [f"  (* keep *) {name}instance_{k} ();" for k, name in enumerate(escaped)]
+                + ["endmodule\n"]
+            )
+            modules, seconds = self._run_yosys(
+                self._file_stem(unknown[0]),
+                text,
+                f"setattr -mod -set keep_hierarchy 1 {''.join(escaped)}\n{synth}",
+                " and ".join([*unknown[:2], *[f"{len(unknown) - 2} more"] * (len(unknown) > 2)]),
+                [design.modules[child] for child in sorted(stubs)],
+            )
+            share = round(seconds / len(unknown), 2)
+        price = functools.cache(lambda kind: self.family.cell_cost(kind) or Cost())
+        for name in unknown:
+            module = modules[name]
+            ports = {port: [p["direction"], len(p["bits"])] for port, p in module["ports"].items()}
+            found = {
+                "cost": vars(self.device.module_cost(module, children[name])),
+                "ports": ports,
+                "outports": count_luts_by_purpose(
+                    module, price, self.family.inputs, **purposes[name]
+                ),
+                "seconds": share,
+            }
+            known[name] = self.cache.put(keys[name], found)
+        return [known[name] for name in names]
+
+    def _port_purposes(self, name: str) -> dict[str, Any]:
+        """Return the arguments of `count_luts_by_purpose` about the ports of the module `name`."""
         router = self.design.classes.get(name)
-        ports: dict[str, Any] = {
+        return {
             "outports": list(router.outports) if router else [],
             "inports": dict(router.inports) if router else {},
         }
-        stubs = [self.design.modules[child] for child in children]
-        synth = self._yosys_script(_escape_name(name))
-        key = self._cache_key("map", synth, name, text, stubs, ports)
-        if (known := self.cache.get(key)) is not None:
-            return known
-        modules, seconds = self._run_yosys(self._file_stem(name), text, synth, name, stubs)
-        module = modules[name]
-        cost = self.device.module_cost(module, children)
-        price = lambda kind: self.family.cell_cost(kind) or Cost()
-        found = {
-            "cost": vars(cost),
-            "ports": {n: [p["direction"], len(p["bits"])] for n, p in module["ports"].items()},
-            "outports": count_luts_by_purpose(module, price, self.family.inputs, **ports),
-            "seconds": seconds,
-        }
-        return self.cache.put(key, found)
 
     def map_roms(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """Map ROMs: translate them into cells of the device, such as LUTs and block RAMs.
@@ -252,7 +286,7 @@ class Flow:
         return self.family.yosys_script(top, self.mapping, pads=pads)
 
     def _cache_key(self, *parts: object) -> str:
-        family = self.device.family, self.family.defines
+        family = self.device.family, self.family.defines, self.family.files
         return digest(_FORMAT, *family, self.versions["yosys"], *parts)
 
     def _place_key(self, text: str, seed: int) -> str:
@@ -320,6 +354,8 @@ class Flow:
             Time that yosys took.
         """
         (self.folder / f"{stem}.v").write_text(text, encoding="utf-8")
+        for file, content in self.family.files:
+            write_text_file(self.folder / file, content)  # whole: steps run in parallel
         defined = "".join(f"-D{name} " for name in self.family.defines)
         script = f"read_verilog {defined}{stem}.v\n{synth}write_json {stem}.json\n"
         if children:

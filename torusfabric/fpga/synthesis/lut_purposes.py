@@ -1,9 +1,11 @@
-"""LUTs of a router by purpose, in its netlist after synthesis: data paths or control.
+"""Logic of a router by purpose, in its netlist after synthesis: data paths or control.
 
-The user is `Flow.map_module`. `count_luts_by_purpose` follows data from the input ports through the
-netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to
+Logic is LUTs, or gates of silicon, in gate equivalents.
+
+The user is `Flow.map_modules`. `count_luts_by_purpose` follows data from the input ports through
+the netlist, through LUTs and registers. Cells that data reach belong to data paths, all others to
 *settings*, the control of select bits. The numbers are counted on the netlist, so that they add up
-to its LUTs.
+to its logic.
 """
 
 import re
@@ -32,9 +34,6 @@ _LUT_JOINS = {
     "MUXF9": ("I0", "I1"),
 }
 
-#: Beginnings of the cell types of registers.
-_REGISTERS = re.compile(r"SB_DFF|TRELLIS_FF|DFF|FD[RSCP]E|FD1P3|MISTRAL_FF|CC_DFF|EFX_FF")
-
 #: Names of the data input of registers.
 _DATA_INPUTS = ("D", "DI", "DATAIN")
 
@@ -59,7 +58,7 @@ def count_luts_by_purpose(
     price : function of str -> Cost
         Cost of a cell type.
     inputs : int
-        Inputs of a LUT.
+        Inputs of a LUT; 0 for silicon.
     outports : sequence of str
         Output ports that drive links.
     inports : dict of str to str
@@ -70,26 +69,30 @@ def count_luts_by_purpose(
     -------
     dict
         ``bits``: number of bits of the out-ports. ``luts`` and ``ffs``: number of cells that drive
-        these bits directly. ``parts``: purpose -> number of LUTs. ``limit``: the fewest LUTs that
-        can select from the data sources of each out-port bit, summed over the bits; None without
-        `inports`.
+        these bits directly. ``parts``: purpose -> number of LUTs, or gate equivalents of silicon,
+        with a part ``registers``. ``limit``: the fewest LUTs that can select from the data sources
+        of each out-port bit, summed over the bits; None without `inports`, and on silicon.
     """
-    graph = _netlist_graph(module)
+    graph = _netlist_graph(module, price)
     bits = [bit for port in outports for bit in module["ports"][port]["bits"]]
     at, front = _count_driving_cells(graph, bits)
     if not inports:
         return at | {"parts": {}, "limit": None}
     brought = {bit: part for port, part in inports.items() for bit in module["ports"][port]["bits"]}
     data = _dependent_bits(graph, brought)
-    parts: dict[str, int] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
+    parts: dict[str, float] = defaultdict(int, dict.fromkeys((*inports.values(), "settings"), 0))
     for name, cell in module["cells"].items():
-        luts = price(cell["type"]).luts
-        if luts:
+        logic = price(cell["type"]).logic_size
+        if logic and graph.nodes[name]["register"]:
+            parts["registers"] += logic
+        elif logic:
             read = data.intersection(graph.predecessors(name))
             special = {brought[bit] for bit in read & brought.keys()} - {"crossbar"}
-            parts[special.pop() if special else "crossbar" if read else "settings"] += luts
+            parts[special.pop() if special else "crossbar" if read else "settings"] += logic
     # Cut at registers, so that sources are the inputs and the outputs of registers.
-    graph.remove_nodes_from([name for name in module["cells"] if _is_register(graph, name)])
+    graph.remove_nodes_from([name for name in module["cells"] if graph.nodes[name]["register"]])
+    if not inputs:
+        return at | {"parts": {part: round(size, 2) for part, size in parts.items()}, "limit": None}
     limit = sum(fewest_luts(len(_source_bits(graph, bit) & data), inputs) for bit in front)
     return at | {"parts": dict(parts), "limit": limit}
 
@@ -112,13 +115,14 @@ def fewest_luts(sources: int, inputs: int = 4) -> int:
     return -(-(sources + (sources - 1).bit_length() - 1) // (inputs - 1))
 
 
-def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
+def _netlist_graph(module: dict[str, Any], price: Callable[[str], Cost]) -> "nx.DiGraph[Any]":
     """Return the netlist of a module as a graph, in which data flow along the edges.
 
     The vertices are cells, by name, and bits (nets), by number. Edges lead from the input bits of a
     cell to the cell, and from the cell to its output bits. A cell has the attributes ``kind``, its
-    type, and ``joined``, the bits at the data inputs if it is a wide multiplexer. Registers have an
-    edge from their data input only, because clock enables and resets carry no data.
+    type, ``register``, True for a flip-flop, and ``joined``, the bits at the data inputs if it is a
+    wide multiplexer. Registers have an edge from their data input only, because clock enables and
+    resets carry no data. `price` gives the cost of a cell type.
     """
     import networkx as nx  # here: its import takes long, and cached results need no graph
 
@@ -128,7 +132,8 @@ def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
     for name, cell in module["cells"].items():
         kind, connections = cell["type"], cell["connections"]
         joined = [bit for port in _LUT_JOINS.get(kind, ()) for bit in connections[port]]
-        graph.add_node(name, kind=kind, joined=joined)
+        register = price(kind).ffs > 0
+        graph.add_node(name, kind=kind, joined=joined, register=register)
         kept: list[Any] = next(
             (connections[port] for port in _DATA_INPUTS if connections.get(port)), []
         )[:1]
@@ -137,14 +142,9 @@ def _netlist_graph(module: dict[str, Any]) -> "nx.DiGraph[Any]":
             if direction == "output":
                 graph.add_edges_from((name, bit) for bit in numbers)
             else:
-                read = [bit for bit in numbers if bit in kept or not _is_register(graph, name)]
+                read = [bit for bit in numbers if bit in kept or not register]
                 graph.add_edges_from((bit, name) for bit in read)
     return graph
-
-
-def _is_register(graph: "nx.DiGraph[Any]", name: Any) -> bool:
-    kind = graph.nodes[name].get("kind", "")
-    return bool(_REGISTERS.match(kind)) and not _LUT_CELLS.fullmatch(kind)
 
 
 def _count_driving_cells(
@@ -168,7 +168,7 @@ def _count_driving_cells(
     for bit in bits:
         front = [bit]
         name = next(graph.predecessors(bit), None)
-        if name and _is_register(graph, name):
+        if name and graph.nodes[name]["register"]:
             found["ffs"].add(name)
             front = list(graph.predecessors(name))
         fronts += front

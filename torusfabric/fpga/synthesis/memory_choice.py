@@ -1,142 +1,239 @@
-"""Choice between LUTs and block RAMs for the memories of a fabric, where LUT memories are costly.
+"""Choice between LUTs and block RAMs for the memories of a fabric, so that the fabric fits.
 
-The users are `synthesize` and the command ``synth``. A synthesis tool decides for one module, and
-does not know how many nodes share the device. So `fitting_memory_rule` looks at the memories of all
-nodes, and finds the smallest depth d for which
+The user is `synthesize`. A synthesis tool decides for one module, and does not know how many nodes
+share the device. `choose_memory_rule` looks at the memories of all nodes instead. The *share* of a
+resource is the part of the device that the fabric uses of it. The scarce resource is the one with
+the largest share, and the choice makes this share as small as possible:
 
-- all memories deeper than d fit into the block RAMs of the device, and
-- all others fit into a third of its LUTs.
-
-If no d exists, the device is too small. Then d is 16, or the number of flits of the longest block
-if that is smaller. Why a limit in words instead of a choice memory by memory: the depths of
-memories grow with the messages, so that a fabric for shorter messages has the same memories in
-block RAM, and takes no more LUTs than one for longer messages.
+- All memories of one size are alike, so that nodes are alike.
+- Only if the scarce resource is then more than three quarters used, one size is divided: block RAM
+  at some nodes, LUTs at the others.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ...rtl.fabric import Fabric
-from ...toolchain.values import require_type
-from ...verilog.module_text import MemoryRule, MemoryStyle
+import numpy as np
+
+from ...verilog.design import count_instances
+from ...verilog.module_text import MemoryRule, MemoryRuleEntry, MemoryStyle
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...topology import BoolArray, IntArray
+    from ...verilog import Design
+    from .family import Cost, Family
+    from .report import SynthesisReport
     from .target import Target
 
-__all__ = ["block_ram_fill", "fitting_memory_rule"]
+__all__ = ["ALL_BLOCKS", "block_ram_fill", "choose_memory_rule", "memory_rows"]
 
-#: Depth up to which the tool chooses; it makes registers of such a memory.
+#: Depth up to which registers and a multiplexer take fewer LUTs than a LUT memory.
 REGISTER_DEPTH = 2
 
-#: Depth up to which the LUTs of a memory do not grow with its depth.
-SMALL_DEPTH = 16
+#: Rule by which all memories are block RAMs, except those of few words.
+ALL_BLOCKS = f"{MemoryStyle.REGISTERS.value}:{REGISTER_DEPTH},{MemoryStyle.BLOCK.value}"
 
-#: A LUT memory takes `TILE_LUTS` LUTs for each `TILE_WORDS` words by `TILE_BITS` bits; all together
-#: may take the share `LUT_SHARE` of the LUTs of a device.
-TILE_LUTS, TILE_WORDS, TILE_BITS, LUT_SHARE = 6, 16, 4, 1 / 3
+#: Share of the scarce resource up to which all memories of one size are alike. Fuller devices are
+#: hard to place and route.
+COMFORTABLE_SHARE = 3 / 4
+
+#: Number of LUTs of a choice that does not exist.
+NEVER = 1 << 60
+
+#: Number of memories of each size, as {(width, depth): number}.
+Memories: TypeAlias = Mapping[tuple[int, int], int]
+
+#: Function of the LUTs and of the block RAMs of several choices: the share of the scarce resource.
+Share: TypeAlias = "Callable[[IntArray, IntArray], NDArray[np.float64]]"
 
 
-def fitting_memory_rule(fabric: Fabric, device: Target) -> str:
-    """Return a memory rule that uses as many block RAMs as a device has.
+class _Size(NamedTuple):
+    """The memories of one size: their number, and the cost of one in either kind of RAM."""
+
+    width: int
+    depth: int
+    number: int
+    blocks: int
+    luts: int
+
+
+def choose_memory_rule(memories: Memories, device: Target, cost: Cost) -> str:
+    """Return the memory rule with the least use of the scarce resource of a device.
+
+    Parameters
+    ----------
+    memories : dict of (int, int) to int
+        Number of memories of each size (width, depth), those of `REGISTER_DEPTH` or less left out.
+    device : Target
+        Target whose capacity and family decide.
+    cost : Cost
+        Cost of the fabric with all these memories in block RAM, the rule `ALL_BLOCKS`.
 
     Returns
     -------
     str
-        Rule in the notation of `MemoryRule.parse`; ``auto`` where LUT memories are cheap.
+        Rule in the notation of `MemoryRule.parse`.
 
     Examples
     --------
-    On the large ECP5, all memories of more than two words become block RAMs. The small ECP5 has
-    fewer block RAMs than that takes, and on the iCE40 the choice is left to the tool.
+    The memories of 64 nodes would take all 256 block RAMs, but the device has 208. Then 35 nodes
+    use block RAMs. If the device had more block RAMs, all nodes would.
 
-    >>> import torusfabric as tf
+    >>> from dataclasses import replace
+    >>> from torusfabric.fpga.synthesis.family import Cost
     >>> from torusfabric.fpga.synthesis.target import find_target
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("4x4", "allgather"), max_flits=8), width=32)
-    >>> [fitting_memory_rule(fabric, find_target(name)) for name in ("ecp5-85k", "ecp5-25k",
-    ...     "ice40-hx8k")]
-    ['auto:2,block', 'auto', 'auto']
+    >>> device, cost = find_target("ecp5-85k"), Cost(luts=22000, brams=256)
+    >>> choose_memory_rule({(128, 64): 64}, device, cost)
+    'registers:2,block:64x128@35,distributed'
+    >>> larger = replace(device, capacity=device.capacity | {"brams": 1000})
+    >>> choose_memory_rule({(128, 64): 64}, larger, cost)
+    'registers:2,block'
     """
-    require_type("Fabric", fabric, Fabric, "a Fabric, as tf.Fabric makes it")
-    family, most = device.device_family, device.capacity.get("brams", 0)
-    if not family.block_shapes or not most:
-        return MemoryStyle.AUTO.value
-    shapes = _count_memories(fabric)
-    deepest = max((depth for _, depth in shapes), default=0)
-    left = device.capacity["luts"] * LUT_SHARE
-    longest = max(form.loop.flits for form in fabric.program.forms)
-    fewest = max(REGISTER_DEPTH, min(SMALL_DEPTH, longest))
-    for least in sorted(
-        {REGISTER_DEPTH, *(depth for _, depth in shapes if depth > REGISTER_DEPTH)}
-    ):
-        blocks = tables = 0
-        for (width, depth), count in shapes.items():
-            if depth > least:
-                blocks += count * family.block_ram_count(width, depth)
-            elif depth > REGISTER_DEPTH:
-                tables += count * _memory_luts(width, depth)
-        if blocks <= most and tables <= left:
-            fewest = least
-            break
-    if fewest >= deepest:
-        return MemoryStyle.AUTO.value
-    return f"{MemoryStyle.AUTO.value}:{fewest},{MemoryStyle.BLOCK.value}"
+    family = device.device_family
+    sizes = [
+        _Size(width, depth, number, blocks, _lut_memory_luts(family, width, depth))
+        for (width, depth), number in memories.items()
+        for blocks in [family.block_ram_count(width, depth)]
+    ]
+    rest = max(cost.brams - sum(size.number * size.blocks for size in sizes), 0)
+
+    def share(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
+        """Return the larger share; of equal ones, that with less of the other resource is less."""
+        each = luts / device.capacity["luts"], (rest + blocks) / device.capacity["brams"]
+        return np.maximum(*each) + sum(each) * 1e-6
+
+    chosen, least = _choose_alike(sizes, cost.luts, share)
+    if least > COMFORTABLE_SHARE:
+        divided, less = _choose_divided(sizes, cost.luts, share)
+        chosen = divided if less < least else chosen
+    return str(_write_rule(chosen, memories))
 
 
-def block_ram_fill(fabric: Fabric, device: Target, rule: str, blocks: int) -> float | None:
+def _choose_alike(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memories, float]:
+    """Return the best choice in which memories of one size are alike, and its share.
+
+    Entry b of `found` has the fewest LUTs of a choice with b block RAMs. Each size is added in
+    turn, in LUTs or in block RAM (dynamic programming).
+    """
+    found = np.array([luts])
+    taken: list[BoolArray] = []
+    for size in sizes:
+        step = size.number * size.blocks
+        in_luts = np.append(found + size.number * size.luts, np.full(step, NEVER))
+        in_blocks = np.append(np.full(step, NEVER), found)
+        taken.append(in_blocks < in_luts)
+        found = np.minimum(in_luts, in_blocks)
+    every = share(found, np.arange(len(found)))
+    left, chosen = int(every.argmin()), dict[tuple[int, int], int]()
+    least = float(every[left])
+    for size, is_block in zip(reversed(sizes), reversed(taken), strict=True):
+        chosen[size.width, size.depth] = number = size.number * int(is_block[left])
+        left -= number * size.blocks
+    return chosen, least
+
+
+def _choose_divided(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memories, float]:
+    """Return the best choice in which some memories of a size may be block RAMs, and its share.
+
+    The memories that save the most LUTs for each block RAM become block RAM first.
+    """
+    sizes = sorted(sizes, key=lambda size: -size.luts / size.blocks)
+    numbers, blocks, saved = (
+        np.array([getattr(size, name) for size in sizes]) for name in ("number", "blocks", "luts")
+    )
+    added, less = (np.append(0, np.repeat(each, numbers)).cumsum() for each in (blocks, saved))
+    every = share(luts + less[-1] - less, added)
+    best = int(every.argmin())
+    first = np.append(0, numbers.cumsum())[:-1]
+    chosen = np.clip(best - first, 0, numbers).tolist()
+    pairs = zip(sizes, chosen, strict=True)
+    return {(size.width, size.depth): number for size, number in pairs}, float(every[best])
+
+
+def _lut_memory_luts(family: Family, width: int, depth: int) -> int:
+    """Return the LUTs of a memory made of LUTs, with those that select a word."""
+    luts, words, bits = family.lut_memory
+    tiles = -(-depth // words)
+    return luts * tiles * -(-width // bits) + width * (tiles - 1)
+
+
+def _write_rule(chosen: Memories, memories: Memories) -> MemoryRule:
+    """Return the shortest rule by which `chosen` of the `memories` of each size are block RAMs."""
+    entries = [MemoryRuleEntry(MemoryStyle.REGISTERS, REGISTER_DEPTH)]
+    # An entry also serves smaller memories. They have entries of their own before it.
+    for (width, depth), count in sorted(chosen.items(), key=lambda item: item[0][::-1]):
+        limit = None if count == memories[width, depth] else count
+        if count:
+            entries.append(MemoryRuleEntry(MemoryStyle.BLOCK, depth, width, limit))
+        if limit is not None:
+            entries.append(MemoryRuleEntry(MemoryStyle.DISTRIBUTED, depth, width))
+    find_styles = lambda rule: [[*_styles_of_size(rule, *size)] for size in chosen]
+    whole = MemoryRule(tuple(entries))
+    for entry in entries[1:]:
+        fewer = MemoryRule(tuple(each for each in whole.entries if each != entry))
+        if find_styles(fewer) == find_styles(whole):
+            whole = fewer
+    *others, last = whole.entries
+    return MemoryRule((*others, replace(last, depth=None, width=None)))
+
+
+def _styles_of_size(
+    rule: MemoryRule, width: int, depth: int
+) -> Iterator[tuple[MemoryStyle, int | None]]:
+    """Yield the style and the count of each entry that can serve memories of a size, in order."""
+    for entry in rule.entries:
+        if entry.covers(width, depth):
+            yield entry.style, entry.count
+            if entry.count is None:
+                return
+
+
+def memory_rows(design: Design) -> list[dict[str, Any]]:
+    """Return the rows `SynthesisReport.memories`: the RAMs of a design by size and kind.
+
+    Parameters
+    ----------
+    design : Design
+        The Verilog of the fabric.
+    """
+    found, times = Counter[tuple[int, int, str]](), count_instances(design)
+    for module, structure in design.structures.items():
+        for memory in structure.memories.values():
+            if memory.style:
+                size = memory.width, len(memory.rows), memory.style.value
+                found[size] += times.get(module, 0)
+    keys = ("width", "depth", "style", "memories")
+    return [dict(zip(keys, (*size, n), strict=True)) for size, n in sorted(found.items()) if n]
+
+
+def block_ram_fill(report: SynthesisReport, device: Target) -> float | None:
     """Return the share of the bits of the used block RAMs that memories of the fabric fill.
 
     Parameters
     ----------
-    fabric : Fabric
-        The fabric, which has the memories.
+    report : SynthesisReport
+        Report with the memories, and the number of block RAMs in use.
     device : Target
         The device, which has the block RAMs.
-    rule : str
-        Memory rule in the notation of `MemoryRule.parse`.
-    blocks : int
-        Number of block RAMs in use, by a synthesis report.
 
     Returns
     -------
     float or None
         Share from 0 to 1; None if the tool chooses between LUTs and block RAMs.
-
-    Examples
-    --------
-    The memories of the fabric fill 12.8 % of 144 block RAMs.
-
-    >>> import torusfabric as tf
-    >>> from torusfabric.fpga.synthesis.target import find_target
-    >>> fabric = tf.Fabric(tf.compile(tf.plan("6x6", "allgather"), max_flits=16), width=16)
-    >>> round(block_ram_fill(fabric, find_target("ecp5-85k"), "auto:2,block", 144), 3)
-    0.128
     """
-    shapes, style = device.device_family.block_shapes, MemoryRule.parse(rule).choose_style
-    bits = sum(
-        count * width * depth
-        for (width, depth), count in _count_memories(fabric).items()
-        if style(width, depth) is MemoryStyle.BLOCK
+    shapes = device.device_family.block_shapes
+    blocks: int = report.fabric["brams"]
+    bits: int = sum(
+        row["memories"] * row["width"] * row["depth"]
+        for row in report.memories
+        if row["style"] == MemoryStyle.BLOCK.value
     )
     if not (shapes and bits and blocks):
         return None
     return bits / (blocks * max(words * width for words, width in shapes))
-
-
-def _memory_luts(width: int, depth: int) -> int:
-    """Return the LUTs that hold a memory of `depth` words of `width` bits.
-
-    LUTs that select a word are not counted.
-    """
-    return TILE_LUTS * -(-depth // TILE_WORDS) * -(-width // TILE_BITS)
-
-
-def _count_memories(fabric: Fabric) -> Counter[tuple[int, int]]:
-    """Return the number of writable memories of each size, as {(width, depth): number}."""
-    netlist, found = fabric.netlist, Counter[tuple[int, int]]()
-    stored = {name: make().memory_shapes() for name, make in netlist.modules.items()}
-    for module, count in netlist.instance_counts.items():
-        for shape in stored.get(module, ()):
-            found[shape.width, shape.depth] += count * shape.is_ram
-    return +found

@@ -7,18 +7,24 @@ modules of its instances, and the *contents* of a ROM are the words in it.
 
 import io
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 
 from ...verilog import Design
-from ...verilog.design import RouterClass
+from ...verilog.design import RouterClass, count_instances
+from ...verilog.module_text import AUTO
 from .family import Cost
 
 __all__ = ["SynthesisReport", "class_row", "luts_by_part", "module_rows", "cost_per_bit",
            "rom_rows", "total_savings"]  # fmt: skip
+
+#: Fields of `Cost` in tables and their heads, for FPGAs and for silicon (GE: gate equivalents).
+_FPGA_COLUMNS = {"luts": "LUTs", "ffs": "FFs", "brams": "BRAMs"}
+_SILICON_COLUMNS = {"gates": "GE", "ffs": "FFs", "ram_bits": "RAM bits"}
 
 #: LUTs or flip-flops of an out-port bit above which the report explains the number.
 _LEAN_COST = 1.1
@@ -47,8 +53,8 @@ class SynthesisReport:
     fabric : dict
         Costs and clock rate of the whole fabric, ``capacity`` of the device, and ``fits``.
     parts : dict of str to int
-        Part of the fabric -> LUTs of all its instances, the most first. Together they are the LUTs
-        of the fabric.
+        Part of the fabric -> LUTs of all its instances, or gate equivalents of silicon, the most
+        first. Together they are the LUTs of the fabric.
     roms : list of dict
         A row for each different ROM: ``name``, ``instances``, ``rows``, ``width``, ``bits`` of all
         instances together, and costs of one instance; the most bits first. A ROM inside a module
@@ -62,6 +68,11 @@ class SynthesisReport:
         cached result has the seconds of the original run.
     tools : dict of str to str
         Tool -> version.
+    ram : str
+        Memory rule in the notation of `MemoryRule.parse`, by which memories have their kind of RAM.
+    memories : list of dict
+        A row for each size and kind of RAM: ``width`` in bits, ``depth`` in words, ``style``, and
+        the number of ``memories``.
     """
 
     target: str
@@ -69,18 +80,27 @@ class SynthesisReport:
     interface: str
     classes: list[dict[str, Any]]
     fabric: dict[str, Any]
-    parts: dict[str, int]
+    parts: dict[str, float]
     roms: list[dict[str, Any]]
     modules: list[dict[str, Any]]
     seeds: list[int]
     runs: list[dict[str, Any]]
     tools: dict[str, str]
+    ram: str = AUTO
+    memories: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def fmax_mhz(self) -> float | None:
         """Clock rate of the whole fabric by place and route, in MHz; None without it."""
         found: float | None = self.fabric.get("fmax_mhz")
         return found
+
+    @property
+    def cost_columns(self) -> dict[str, str]:
+        """Fields of `Cost` in tables and their heads; the first one is the logic."""
+        if self.fabric.get("gates"):
+            return _SILICON_COLUMNS
+        return _FPGA_COLUMNS | ({"cells": "cells"} if self.fabric.get("cells") else {})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a plain dict."""
@@ -105,29 +125,53 @@ class SynthesisReport:
         )
         several = len(self.seeds) > 1
         table.add_column("", no_wrap=True)
-        heads = ("nodes", "LUTs", "FFs", "BRAMs", "MHz", *(["min-max"] * several))
-        for head in (*heads, "LUT/bit", "FF/bit"):
+        columns = self.cost_columns
+        logic = next(iter(columns.values())).removesuffix("s")
+        heads = ("nodes", *columns.values(), "MHz", *(["min-max"] * several))
+        for head in (*heads, f"{logic}/bit", "FF/bit"):
             table.add_column(head, justify="right")
         for row in self.classes:
-            table.add_row(row["name"], str(row["nodes"]), *_number_cells(row, several=several))
+            table.add_row(
+                row["name"], str(row["nodes"]), *_number_cells(row, columns, several=several)
+            )
         nodes = sum(row["nodes"] for row in self.classes)
         table.add_section()
-        table.add_row("fabric", str(nodes), *_number_cells(self.fabric, several=several))
-        table.add_row("of the device", "", *map(self._capacity_share, ("luts", "ffs", "brams")))
-        more = (self._part_table(), self._rom_table(), self._crossbar_table(), self._tool_times())
+        table.add_row("fabric", str(nodes), *_number_cells(self.fabric, columns, several=several))
+        if self.fabric["capacity"]:
+            table.add_row("of the device", "", *map(self._capacity_share, columns))
+        rule = f"--ram {self.ram}" if self.memories else None
+        more = (
+            self._part_table(),
+            self._memory_table(),
+            rule,
+            self._rom_table(),
+            self._crossbar_table(),
+            self._tool_times(),
+        )
         return Group(table, *(part for part in more if part))
 
     def _part_table(self) -> Table | None:
-        """Return the table of LUTs by part of the fabric; None if no parts are known."""
-        luts = self.fabric["luts"]
+        """Return the table of logic by part of the fabric; None if no parts are known."""
+        field, noun = next(iter(self.cost_columns.items()))
+        logic = self.fabric[field]
         parts = {part: count for part, count in self.parts.items() if count}
-        if not luts or set(parts) <= {"other"}:
+        if not logic or set(parts) <= {"other"}:
             return None
         few = [row for row in self.classes if row.get("parts")][:_MOST_CLASSES]
-        table = _empty_table("where the LUTs go", "LUTs", "share", *(row["name"] for row in few))
+        names = [row["name"] for row in few]
+        table = _empty_table(f"where the {noun} go", noun, "share", *names)
         for part, count in parts.items():
             inside = [str(row["parts"].get(part, "")) for row in few]
-            table.add_row(part, str(count), f"{100 * count / luts:.1f} %", *inside)
+            table.add_row(part, f"{count:.0f}", f"{100 * count / logic:.1f} %", *inside)
+        return table
+
+    def _memory_table(self) -> Table | None:
+        """Return the table of the memories by size and kind of RAM; None without memories."""
+        if not self.memories:
+            return None
+        table = _empty_table("memories by kind of RAM", "words", "bits", "memories")
+        for row in self.memories:
+            table.add_row(row["style"], *(str(row[k]) for k in ("depth", "width", "memories")))
         return table
 
     def _rom_table(self) -> Table | None:
@@ -137,8 +181,9 @@ class SynthesisReport:
         bits = sum(row["bits"] for row in self.roms)
         few = self.roms[:_MOST_ROMS]
         names = "the ROM" if len(self.roms) == 1 else f"{len(few)} of {len(self.roms)} ROMs"
-        keys = ("instances", "rows", "width", "bits", "luts", "brams")
-        table = _empty_table(f"{names}, of {bits} bits in all", *keys[:4], "LUTs", "BRAMs")
+        costs = {name: head for name, head in self.cost_columns.items() if name in self.roms[0]}
+        keys = ("instances", "rows", "width", "bits", *costs)
+        table = _empty_table(f"{names}, of {bits} bits in all", *keys[:4], *costs.values())
         for row in few:
             table.add_row(row["name"], *("" if row[k] is None else str(row[k]) for k in keys))
         return table
@@ -197,27 +242,29 @@ def _empty_table(title: str, *heads: str) -> Table:
     return table
 
 
-def _number_cells(row: dict[str, Any], *, several: bool) -> tuple[str, ...]:
+def _number_cells(row: dict[str, Any], columns: Iterable[str], *, several: bool) -> tuple[str, ...]:
     """Return the costs and the clock rate in a row of the report as text, for cells of a table.
 
-    `row` is a dictionary about one router class or the fabric. Unknown numbers are blank. With
-    `several`, there is a further cell for the lowest and the highest clock rate of several seeds.
+    `row` is a dictionary about one router class or the fabric. `columns` are the fields of `Cost`
+    in the table. Unknown numbers are blank. With `several`, there is a further cell for the lowest
+    and the highest clock rate of several seeds.
     """
     text = lambda name, form: "" if row.get(name) is None else format(row[name], form)
     spread = f"{text('fmax_min_mhz', '.0f')}-{text('fmax_max_mhz', '.0f')}".strip("-")
     return (
-        *(str(row[name]) for name in ("luts", "ffs", "brams")),
+        *(f"{row[name]:.0f}" for name in columns),
         text("fmax_mhz", ".1f"),
         *([spread] * several),
-        *(text(name, ".2f") for name in ("luts_per_bit", "ffs_per_bit")),
+        *(text(f"{name}_per_bit", ".2f") for name in (next(iter(columns)), "ffs")),
     )
 
 
 def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     """Return the cost of a router divided by the number of bits of its out-ports.
 
-    The least is one flip-flop a bit, and one LUT, which selects a forwarded word or a word of the
-    node. If a router needs noticeably more, the entry ``why`` says for which purposes.
+    The least is one flip-flop a bit, and on an FPGA one LUT, which selects a forwarded word or a
+    word of the node. If a router of an FPGA needs noticeably more, the entry ``why`` says for which
+    purposes.
 
     Parameters
     ----------
@@ -230,12 +277,16 @@ def cost_per_bit(cost: Cost, outports: dict[str, int]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``outport_bits``: the number of bits. ``luts_per_bit`` and ``ffs_per_bit``: LUTs and
-        flip-flops for each of them. ``why``: a text, or None.
+        ``outport_bits``: the number of bits. ``luts_per_bit`` (``gates_per_bit`` on silicon) and
+        ``ffs_per_bit``: LUTs and flip-flops for each of them. ``why``: a text, or None.
     """
     bits = outports["bits"]
     if not bits:
         return {"outport_bits": 0, "luts_per_bit": None, "ffs_per_bit": None, "why": None}
+    if cost.gates:
+        each = {"gates": cost.gates, "ffs": cost.ffs}
+        found = {f"{name}_per_bit": round(value / bits, 4) for name, value in each.items()}
+        return {"outport_bits": bits, **found, "why": None}
     luts, ffs = cost.luts / bits, cost.ffs / bits
     why = (
         f"{luts:.2f} LUTs and {ffs:.2f} flip-flops an out-port bit ({bits} bits): "
@@ -285,7 +336,7 @@ def class_row(
         reasons.insert(0, bits.pop("why"))
         row |= bits
     if ports["parts"]:
-        inside = cost.luts - sum(ports["parts"].values())  # those of its ROMs
+        inside = round(cost.logic_size - sum(ports["parts"].values()), 2)  # those of its ROMs
         settings = ports["parts"].get("settings", 0) + inside
         row |= {"parts": {**ports["parts"], "settings": settings}, "least_luts": ports["limit"]}
     row |= ({"roms": roms} if roms else {}) | clock
@@ -330,26 +381,28 @@ def total_savings(classes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def luts_by_part(
     design: Design, mapped: dict[str, dict[str, Any]], modules: list[dict[str, Any]]
-) -> dict[str, int]:
-    """Return the LUTs of each part of the fabric, such as ``host``, the most first.
+) -> dict[str, float]:
+    """Return the logic of each part of the fabric, such as ``host``, the most first.
 
-    The LUTs of routers are split by purpose, such as ``crossbar``.
+    Logic is LUTs, or gate equivalents of silicon. That of routers is split by purpose, such as
+    ``crossbar``.
 
     Parameters
     ----------
     design : Design
         The Verilog of the fabric, which says the part of each module.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     modules : list of dict
         Result of `module_rows`.
     """
-    parts: dict[str, int] = {}
+    parts: dict[str, float] = {}
     for row in modules:
         inside = mapped[row["name"]].get("outports", {}).get("parts")
-        split = inside or {design.parts.get(row["name"], "other"): row["luts"]}
-        for part, luts in split.items():
-            parts[part] = parts.get(part, 0) + luts * row["instances"]
+        logic = row["luts"] or row["gates"]
+        split = inside or {design.parts.get(row["name"], "other"): logic}
+        for part, size in split.items():
+            parts[part] = parts.get(part, 0) + size * row["instances"]
     return dict(sorted(parts.items(), key=lambda item: -item[1]))
 
 
@@ -363,9 +416,9 @@ def module_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[
     design : Design
         The Verilog of the fabric, from which instances are counted.
     mapped : dict of str to dict
-        Module -> result of `Flow.map_module`.
+        Module -> result of `Flow.map_modules`.
     """
-    times = _instance_counts(design)
+    times = count_instances(design)
     return [
         {"name": name, "instances": times.get(name, 0), **result["cost"]}
         for name, result in mapped.items()
@@ -385,29 +438,17 @@ def rom_rows(design: Design, mapped: dict[str, dict[str, Any]]) -> list[dict[str
     mapped : dict of str to dict
         Name of the contents -> its entry of the result of `Flow.map_roms`.
     """
-    times = _instance_counts(design)
+    times = count_instances(design)
     rows: list[tuple[str, str, Any, dict[str, Any]]] = []
     for name, contents in design.contents.items():
         rows.append((name, name, contents, mapped[name]["cost"]))
     for module, structure in design.structures.items():
         for name, memory in structure.memories.items():
             if any(memory.rows):
-                rows.append((module, f"{module}.{name}", memory, {"luts": None, "brams": None}))
+                rows.append((module, f"{module}.{name}", memory, {}))
     found = []
     for module, name, rom, cost in rows:
         size = {"instances": times.get(module, 0), "rows": len(rom.rows), "width": rom.width}
-        costs = {"luts": cost["luts"], "brams": cost["brams"]}
+        costs = {field: cost.get(field) for field in ("luts", "gates", "brams")}
         found.append({"name": name, **size, **costs, "bits": math.prod(size.values())})
     return sorted(found, key=lambda row: (-row["bits"], row["name"]))
-
-
-def _instance_counts(design: Design) -> dict[str, int]:
-    """Return the number of instances of each module in `design`, by name.
-
-    ROMs are counted by the name of their contents, since all are instances of one module.
-    """
-    times = {design.top: 1}
-    for name in reversed(design.modules):  # parents come before their children
-        for child, count in design.instances.get(name, {}).items():
-            times[child] = times.get(child, 0) + count * times.get(name, 0)
-    return times

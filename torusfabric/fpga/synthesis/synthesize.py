@@ -35,10 +35,11 @@ from ...toolchain.public import public
 from ...toolchain.values import parse_positive_int, require_bool
 from ...verilog import Design, emit
 from ...verilog.design import RouterShape
+from ...verilog.module_text import AUTO, MemoryStyle
 from .family import Cost, Mapping
 from .flow import Flow
 from .full_crossbar import full_crossbar
-from .memory_choice import fitting_memory_rule
+from .memory_choice import ALL_BLOCKS, choose_memory_rule, memory_rows
 from .nextpnr import describe_path
 from .report import (
     SynthesisReport,
@@ -59,11 +60,11 @@ __all__ = ["Progress", "Workplace", "synthesize"]
 #: Callback with the number of steps done, the number of all steps, and the name of the last step.
 Progress = Callable[[int, int, str], None]
 
-#: Module, or name of ROM contents -> result of `Flow.map_module` or `Flow.map_roms`.
+#: Module, or name of ROM contents -> result of `Flow.map_modules` or `Flow.map_roms`.
 Mapped = dict[str, dict[str, Any]]
 
-#: Most ROMs in one run of yosys.
-ROM_BATCH = 64
+#: Most modules and ROMs in one run of yosys.
+MODULE_BATCH, ROM_BATCH = 16, 64
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ def synthesize(
     ----------
     design : Design or Fabric
         Emitted Verilog; or a fabric, whose Verilog is emitted first. In the latter case, on devices
-        with costly LUT memories, as many memories are block RAM as the device has.
+        with costly LUT memories, each memory becomes block RAM or LUTs so that the fabric fits, see
+        `choose_memory_rule`. The report has the choice as `SynthesisReport.ram`.
     target : str
         Name from `TARGETS`, or a family of `PARTS`.
     pnr : bool
@@ -147,15 +149,36 @@ def synthesize(
             f"{device.name}; leave it out, or choose another target"
         )
     purpose, workplace = Mapping(mapping), workplace or Workplace()
-    if not isinstance(design, Design):
-        design = emit(design, command="torusfabric synth", ram=fitting_memory_rule(design, device))
+    fabric = None if isinstance(design, Design) else design
+    if fabric is not None:
+        design = emit(fabric, ram=ALL_BLOCKS if device.device_family.block_shapes else AUTO)
     used = ["yosys", *([device.device_family.pnr] if pnr and device.device_family.pnr else [])]
     versions = {tool: tools.version(tool) for tool in used}
     given = workplace.folder
     with work_folder("synth") if given is None else nullcontext(Path(given)) as work:
         work.mkdir(parents=True, exist_ok=True)
         flow = Flow(design, device, purpose, versions, work, workplace.cache or Cache())
+        if fabric is not None and design.ram == ALL_BLOCKS:
+            ram = _fit_memories(flow, workplace.jobs)
+            flow = dataclasses.replace(flow, design=emit(fabric, ram=ram))
         return _run_synthesis(flow, seeds if pnr else [], _StepRunner(progress, workplace.jobs))
+
+
+def _fit_memories(flow: Flow, jobs: int) -> str:
+    """Return the memory rule that suits the device best, from a design with the rule `ALL_BLOCKS`.
+
+    `jobs` is the largest number of tools that run at once.
+    """
+    design, device = flow.design, flow.device
+    memories = {
+        (row["width"], row["depth"]): row["memories"]
+        for row in memory_rows(design)
+        if row["style"] == MemoryStyle.BLOCK.value
+    }
+    if not memories:
+        return ALL_BLOCKS
+    mapped = _map_modules(flow, _StepRunner(None, jobs))
+    return choose_memory_rule(memories, device, _total_costs(design, mapped)[design.top])
 
 
 def _parse_seeds(seeds: object) -> list[int]:
@@ -227,13 +250,13 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
     design, device = flow.design, flow.device
     yardsticks = _crossbar_flows(flow)
     designs = [design, *(each.design for each in yardsticks.values())]
-    steps.total = sum(len(each.counted_modules) + len(_rom_batches(each)) for each in designs)
+    steps.total = sum(len(_module_batches(each)) + len(_rom_batches(each)) for each in designs)
     steps.total += (len({*design.classes, design.top}) * (1 + len(seeds))) if seeds else 0
     mapped = _map_modules(flow, steps)
     full = {shape: _total_costs(each.design, _map_modules(each, steps))["full"].luts
             for shape, each in yardsticks.items()}  # fmt: skip
     totals = _total_costs(design, mapped)
-    price = lambda name: (totals[name].brams, totals[name].luts, totals[name].ffs)
+    price = lambda name: (totals[name].brams, totals[name].logic_size, totals[name].ffs)
     # Router -> input that ROMs drive -> name of the contents with the highest cost.
     dearest = {
         name: {port: max(contents, key=price) for port, contents in router.settings.items()}
@@ -260,7 +283,7 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
             costs[name],
             roms=sorted({*dearest[name].values()}),
             clock=clocks[name],
-            full=full[router.shape] if router.shape else None,
+            full=full.get(router.shape) if router.shape else None,
         )
         for name, router in design.classes.items()
     ]
@@ -279,6 +302,8 @@ def _run_synthesis(flow: Flow, seeds: list[int], steps: _StepRunner) -> Synthesi
         seeds=seeds,
         runs=steps.runs,
         tools=flow.versions,
+        ram=design.ram,
+        memories=memory_rows(design),
     )
 
 
@@ -287,11 +312,12 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
 
     A shape is the numbers of in-ports, words, bits and settings of a router, and routers with equal
     shapes share a crossbar. The results differ from `flow` in design, folder and mapping. The
-    mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs.
+    mapping is compact. Why: the router is compared with the crossbar of the fewest LUTs. On silicon
+    nothing is compared.
     """
     flows: dict[RouterShape, Flow] = {}
     for shape in dict.fromkeys(router.shape for router in flow.design.classes.values()):
-        if shape is None:
+        if shape is None or not flow.family.inputs:
             continue
         folder = flow.folder / f"full-crossbar-{len(flows)}"
         folder.mkdir(exist_ok=True)
@@ -299,6 +325,16 @@ def _crossbar_flows(flow: Flow) -> dict[RouterShape, Flow]:
             flow, design=full_crossbar(shape), folder=folder, mapping=Mapping.COMPACT
         )
     return flows
+
+
+def _module_batches(design: Design) -> list[list[str]]:
+    """Return the names of all modules of a design that are mapped, in lists of similar length.
+
+    All modules of a list are translated into cells in one run of yosys.
+    """
+    names = design.counted_modules
+    count = -(-len(names) // MODULE_BATCH)
+    return [names[k::count] for k in range(count)]
 
 
 def _rom_batches(design: Design) -> list[list[str]]:
@@ -315,13 +351,13 @@ def _map_modules(flow: Flow, steps: _StepRunner) -> Mapped:
     """Map all modules of a design, and all its ROMs: translate each into cells of the device.
 
     `flow` has the design, and `steps` runs the steps and records their times. The result has, by
-    name of the module or of the ROM contents, the dictionary that `Flow.map_module` or
+    name of the module or of the ROM contents, the dictionary that `Flow.map_modules` or
     `Flow.map_roms` returns.
     """
-    names, batches = flow.design.counted_modules, _rom_batches(flow.design)
-    results = steps.run(flow.map_module, names, lambda name: f"synthesized {name}")
-    roms = steps.run(flow.map_roms, batches, lambda batch: f"synthesized {len(batch)} ROMs")
-    mapped = dict(zip([*names, *chain(*batches)], [*results, *chain(*roms)], strict=True))
+    modules, roms = _module_batches(flow.design), _rom_batches(flow.design)
+    results = steps.run(flow.map_modules, modules, lambda batch: f"synthesized {batch[-1]}")
+    results += steps.run(flow.map_roms, roms, lambda batch: f"synthesized {len(batch)} ROMs")
+    mapped = dict(zip(chain(*modules, *roms), chain(*results), strict=True))
     for name, result in mapped.items():
         steps.record_time("yosys", name, result["seconds"])
     return mapped

@@ -1,4 +1,4 @@
-"""Targets: the devices for which a fabric can be synthesized.
+"""Targets: the devices and processes for which a fabric can be synthesized.
 
 The users are the commands ``synth`` and ``build``. A new device of a known family is one line of
 `TARGETS`, with the capacities that nextpnr reports; or one line of `PARTS`, if only the vendor
@@ -14,10 +14,13 @@ from ...errors import WorkFailed
 from ...toolchain.values import unknown_name_error
 from .family import Cost, Family
 
-__all__ = ["PARTS", "PINS", "TARGETS", "Target", "find_target"]
+__all__ = ["PARTS", "PINS", "SILICON", "TARGETS", "Target", "find_target"]
 
 #: File of pin constraints.
 PINS = "pins.cst"
+
+#: Name of the family of silicon, and of the target with cells of no process.
+SILICON = "asic"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Target:
     pins : str
         Text of the file `PINS`, which assigns pins to the ports of the harness that place and
         route needs; empty if the tool needs no such file.
+    liberty : str, optional
+        Silicon: Liberty file with the cells of a process; None for those of no process.
     """
 
     name: str
@@ -44,12 +49,16 @@ class Target:
     device: tuple[str, ...]
     capacity: dict[str, int] = field(hash=False)
     pins: str = ""
+    liberty: str | None = None
 
     @property
     def device_family(self) -> Family:
         """The family of the device."""
         from .families import FAMILIES  # here, so that listing names does not import Amaranth
+        from .silicon import family_of_liberty
 
+        if self.family == SILICON:
+            return family_of_liberty(self.liberty)
         return FAMILIES[self.family]
 
     def module_cost(self, module: dict[str, Any], children: Collection[str]) -> Cost:
@@ -76,7 +85,7 @@ class Target:
             if price is None:
                 raise WorkFailed(f"Cells must be those of {self.family}, not {kind}")
             cost = cost.plus(price, count)
-        return cost.plus(Cost(cells=tools.logic_cells(module))) if tools.logic_cells else cost
+        return cost.plus(tools.module_costs(module)) if tools.module_costs else cost
 
     def misfit_reason(self, cost: Cost) -> str | None:
         """Return the reason why a design with this cost does not fit; None if it fits.
@@ -200,6 +209,7 @@ TARGETS = {
             for family, parts in PARTS.items()
             for part, capacity in parts
         ),
+        Target(SILICON, SILICON, (), {}),
     )
 }
 
@@ -207,16 +217,23 @@ TARGETS = {
 def find_target(name: str) -> Target:
     """Return the target with a name; the name of a family in `PARTS` means its largest part.
 
+    The name ``asic`` means silicon with cells of no process, and ``asic:FILE`` with those of a
+    Liberty file.
+
     Raises
     ------
     InputError
-        If no target has the name.
+        If no target has the name, or the Liberty file is not usable.
 
     Examples
     --------
     >>> find_target("xilinx-us").name
     'xilinx-us-vu13p'
     """
+    if isinstance(name, str) and name.startswith(f"{SILICON}:"):
+        target = Target(name, SILICON, (), {}, liberty=name.partition(":")[2])
+        target.device_family  # noqa: B018 (raises if the file is not usable)
+        return target
     if isinstance(name, str) and name in PARTS:
         name = f"{name}-{PARTS[name][-1][0]}"
     if not isinstance(name, str) or name not in TARGETS:

@@ -42,7 +42,7 @@ from .store_plan import StorePlan, plan_stores
 if TYPE_CHECKING:
     from ...contract.node_block import NodeBlock
     from ...program import Program
-    from ...topology import IntArray
+    from ...topology import BoolArray, IntArray
     from ..assembly import Assembly
     from ..modules import Leaf
     from ..operator_unit import OperatorUnit
@@ -458,7 +458,9 @@ class Core:
             Each router module, and the number of nodes that have an instance of it.
         """
         idles = self._settings.identity_is_zero
-        routers, operators = plan_all_crossbars(self.rows, self.kinds, self._columns, idles=idles)
+        routers, operators = plan_all_crossbars(
+            self.rows, self.kinds, self._columns, idles=idles, strobed=self._strobed_ports()
+        )
         stores = self._plan_stores(idles=idles)
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
@@ -481,6 +483,24 @@ class Core:
         self._add_links()
         self.build.distribution.add_registers()
         return [each for each in counts if each[1]]
+
+    def _strobed_ports(self) -> BoolArray | None:
+        """Return the out-ports with a strobe, shape (kinds, ports); None if there are none.
+
+        They have slow links, with less than a flit a cycle, that lead from one of several cores to
+        another. By the strobe, an adapter knows the cycle in which a flit begins, and can send it
+        in parts. A core with writable tables has no strobes.
+        """
+        if self.build.cut is None or self.room is not None:
+            return None
+        topology = self.program.topology
+        block = np.empty(topology.nodes, int)
+        block[self.build.cut.nodes] = np.arange(len(self.build.cut.nodes))[:, None]
+        slow = (topology.spacing_of_arc > 1) & (block[topology.neighbours] != block[:, None])
+        # Modules of equal names are equal in all cores: a kind may have nodes in several.
+        found = np.zeros((self.kinds.n_kinds, topology.ports), bool)
+        np.logical_or.at(found, self.kinds.kind_of, slow)
+        return found if slow.any() else None
 
     def _plan_stores(self, *, idles: bool) -> list[StorePlan]:
         """Return the plans of the memories and readers, one for each family of nodes.
@@ -639,6 +659,7 @@ class Core:
             NodeInputs.from_placer(plan.placer),
             self._settings,
             {"rx": arriving, "inject": plan.family.sources.shape[1] - arriving},
+            **({} if plan.strobes is None else {"strobes": plan.strobes}),
         )
         return self._add_part(name, number, plan.family, plan.placer, make, role)
 

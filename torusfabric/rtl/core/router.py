@@ -18,6 +18,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...program.fields import Action
 from ...program.timing import COMBINE, LINK, SETTING
+from ...topology import BoolArray
 from ..modules import SharedInstance
 from ..multiplexer import register_select_slices
 from .families import ModuleFamily, find_multiplexer_sources, group_kinds
@@ -31,7 +32,7 @@ from .node_module import (
     operator_code_input,
     plan_multiplexer,
 )
-from .places import BitPlacer, MemberDelays, SequencerSignals
+from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
 from .rows import NodeKinds, Rows
 
 __all__ = ["CrossbarPlan", "PortOperators", "Router", "plan_all_crossbars"]
@@ -56,11 +57,15 @@ class CrossbarPlan(NamedTuple):
         the port needs no multiplexer.
     placer : BitPlacer
         The source of each select bit: a constant, the sequencer, or a table at the node.
+    strobes : dict of int to (Bit, int), or None
+        For each out-port with a strobe, the source of a bit that is 1 in the rows in which the port
+        sends, and the input of the module for the strobe of these rows. None if no node has one.
     """
 
     family: ModuleFamily
     choices: tuple[NodeMultiplexer | None, ...]
     placer: BitPlacer
+    strobes: Mapping[int, tuple[Bit, int]] | None
 
 
 def plan_crossbars(
@@ -71,6 +76,7 @@ def plan_crossbars(
     *,
     idles: bool,
     fast: bool,
+    strobed: BoolArray | None = None,
 ) -> list[CrossbarPlan]:
     """Plan the routers, or the operators, of all nodes.
 
@@ -91,6 +97,8 @@ def plan_crossbars(
     fast : bool
         True if all multiplexers have branches that select in parallel, even if this takes more
         LUTs.
+    strobed : ndarray of bool, shape (kinds, ports), optional
+        True for an out-port with a strobe; by default no port has one.
     """
     sources, ports = rows.sources, range(rows.ports)
     fields = {port: field for port in ports if (field := rows.field(action, port))}
@@ -106,13 +114,15 @@ def plan_crossbars(
             branched = needs_branches(counts, family.sources.shape[1] - family.arriving)
         placer = BitPlacer(columns, many=kinds.outnumber_groups(members))
         choices: list[NodeMultiplexer | None] = []
+        strobes = {}
         for port in ports:
             if not words[port]:
                 choices.append(None)
                 continue
             field = fields[port]
             given, codes = plan_multiplexer(words[port], idles=idles, branched=branched[port])
-            index = uses.find_inputs(port, members, kinds.values_at_kinds(field.values, members))
+            values = kinds.values_at_kinds(field.values, members)
+            index = uses.find_inputs(port, members, values)
             delays = MemberDelays.from_common_delays(field.delays, len(members))
             table = action.value
             bits = placer.place_select_bits(
@@ -121,26 +131,37 @@ def plan_crossbars(
             choices.append(
                 NodeMultiplexer(given, bits, branched[port], idles=len(codes) > len(given))
             )
-        found.append(CrossbarPlan(family, tuple(choices), placer))
+            if strobed is not None and strobed[members, port].any():
+                sends = placer.place_bit((values >= 0).astype(int), delays, early=True)
+                strobes[port] = sends, placer.place_strobe(delays)
+        of_family = None if strobed is None else strobes
+        found.append(CrossbarPlan(family, tuple(choices), placer, of_family))
     return found
 
 
 def plan_all_crossbars(
-    rows: Rows, kinds: NodeKinds, columns: SequencerSignals, *, idles: bool
+    rows: Rows,
+    kinds: NodeKinds,
+    columns: SequencerSignals,
+    *,
+    idles: bool,
+    strobed: BoolArray | None = None,
 ) -> tuple[list[CrossbarPlan], list[CrossbarPlan]]:
     """Plan all routers, and all operators if the program has any; see `plan_crossbars`.
 
     Parameters
     ----------
-    rows, kinds, columns, idles
-        The same as in `plan_crossbars`.
+    rows, kinds, columns, idles, strobed
+        The same as in `plan_crossbars`. Operators have no strobes.
 
     Returns
     -------
     routers, operators : list of CrossbarPlan
         One plan of routers, and one plan of operators, for each family (nodes that share a module).
     """
-    routers = plan_crossbars(rows, kinds, columns, Action.SELECT, idles=idles, fast=False)
+    routers = plan_crossbars(
+        rows, kinds, columns, Action.SELECT, idles=idles, fast=False, strobed=strobed
+    )
     operators: list[CrossbarPlan] = []
     if rows.sources.results:
         operators = plan_crossbars(rows, kinds, columns, Action.OPERAND, idles=idles, fast=True)
@@ -166,6 +187,9 @@ class Router(NodeModule):
         operator unchanged) depends on them.
     tx : Out(ports * width)
         The word of each out-port.
+    sends : Out(ports)
+        High for an out-port with a strobe in the cycle in which `tx` has a word that leaves by it.
+        It exists if `strobes` is given.
     """
 
     def __init__(
@@ -174,15 +198,18 @@ class Router(NodeModule):
         inputs: NodeInputs,
         settings: NodeSettings,
         words: Mapping[str, int],
+        *,
+        strobes: Mapping[int, tuple[Bit, int]] | None = None,
     ) -> None:
-        self.choices = choices
+        self.choices, self._strobes = choices, strobes
         neutral = any(choice and IDENTITY_WORD in choice.words for choice in choices)
         super().__init__(
             inputs,
             settings,
             words,
             operator_code_input(settings, neutral=neutral)
-            | {"tx": Out(settings.ports * settings.width)},
+            | {"tx": Out(settings.ports * settings.width)}
+            | ({} if strobes is None else {"sends": Out(settings.ports)}),
         )
         self.tx = Signal(settings.ports * settings.width, reset_less=True, name="tx")
 
@@ -204,6 +231,13 @@ class Router(NodeModule):
             for port, choice in enumerate(self.choices)
         ]
         self.m.d.sync += self.tx.eq(Cat(*chosen))
+        for port, (sends, strobe) in (self._strobes or {}).items():
+            # The word of the row is chosen a cycle later, and in `tx` two cycles later.
+            chooses = Signal(name=f"chooses_{port}")
+            self.m.d.sync += [
+                chooses.eq(self.early_bit_value(sends) & self.input_value(f"valid_{strobe}")),
+                self.sends[port].eq(chooses),
+            ]
 
 
 class PortOperators(NodeModule):

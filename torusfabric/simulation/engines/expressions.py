@@ -184,8 +184,10 @@ class CppLines:
         """Return a word of one bit: the AND, XOR or OR of all bits in `words`.
 
         `name` is the operator in Amaranth's netlists: ``r&`` is AND, ``r^`` is XOR; ``r|`` and
-        ``b`` (conversion to a boolean) are OR.
+        ``b`` (conversion to a boolean) are OR. Of no bits the AND is 1, and the others are 0.
         """
+        if not words:
+            return int(name == "r&")
         if name == "r&":
             tests = (f"(u32)({word} == {literal(mask(size), size)})" for word, size in words)
             return self.add_variable(" & ".join(tests), 1)

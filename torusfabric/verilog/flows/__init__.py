@@ -1,7 +1,8 @@
-"""Project files for vendor tools: Vivado, and Quartus.
+"""Project files for tools: Vivado, Quartus, and LibreLane for chips.
 
-The user is `companion_files`, with the option ``--flow``. Each flow has a project, constraints and
-a form in which other designs can include the fabric.
+The user is `companion_files`, with the option ``--flow``. Flows for FPGAs have a project,
+constraints and a form in which other designs can include the fabric. The flow for chips has a
+configuration.
 
 Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
 itself. The other is about clock crossings, which exist if nodes have clocks of their own: a *clock
@@ -15,6 +16,7 @@ from typing import Any
 
 from ...rtl.fabric import Fabric
 from ...toolchain.values import Choice
+from .librelane import librelane_files
 from .quartus import quartus_files
 from .vivado import vivado_files
 
@@ -23,18 +25,22 @@ __all__ = ["Flow", "flow_files"]
 #: Period, in nanoseconds, of every clock of a fabric that is compiled by itself.
 PERIOD = "4.000"
 
+#: The same for a chip.
+CHIP_PERIOD = "20.000"
+
 
 class Flow(Choice):
-    """A vendor's tools, for which project files are written."""
+    """Tools for which project files are written."""
 
     VIVADO = "vivado"
     QUARTUS = "quartus"
+    LIBRELANE = "librelane"
 
 
 def flow_files(
     flow: Flow, fabric: Fabric, manifest: Mapping[str, Any], title: str
 ) -> dict[str, str]:
-    """Return the files for the tools of a vendor: name -> text.
+    """Return the files for a flow of tools: name -> text.
 
     Parameters
     ----------
@@ -43,6 +49,8 @@ def flow_files(
     title : str
         Title of the fabric in one line.
     """
+    if flow is Flow.LIBRELANE:
+        return librelane_files(manifest, period=CHIP_PERIOD)
     netlist = fabric.netlist
     crossings = [fabric.prefix + name for name in netlist.modules if name.endswith("_crossing")]
     if flow is Flow.QUARTUS:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ....proof.gates import Bit, GateModule, GateText, TopInstance, TopInstances
+from ....proof.units import delay_line_module
 from ....proof.wiring import Wires
 from ....rtl.links import Link
 from ....rtl.netlist import ROM, Instance, Leaf, Role
@@ -34,12 +35,12 @@ __all__ = ["ProofSubject", "board_wires", "board_subject", "join_boards"]
 TRANSMITTER_INPUTS = ("message", "running", "begins", "checking")
 
 
-def board_wires(system: BoardSystem, text: GateText) -> Wires:
+def board_wires(system: BoardSystem, board: int, text: GateText) -> Wires:
     """Yield the wires of a board that a fabric on one chip lacks, for a comparison by the proof.
 
     They connect link ports, board control, sequencer and ports. Each wire is (instance, pin, found
     bits, expected bits). `system` is the fabric on several boards; `text` is the Verilog of the
-    board, read as gates.
+    board with the number `board`, read as gates.
     """
     control = text.instances["the_board_control"].pins
     starts, sequencer = (text.instances[f"the_{name}"].pins for name in ("requests", "sequencer"))
@@ -66,21 +67,30 @@ def board_wires(system: BoardSystem, text: GateText) -> Wires:
     for name in ("busy", "done", "cycles", "error", "failed", "attempts"):
         yield "the top", name, [*text.outputs[name]], control[name]
     for link in range(system.link_plan.n_links):
-        yield from _link_wires(system, text, link)
+        yield from _link_wires(system, board, text, link)
 
 
-def _link_wires(system: BoardSystem, text: GateText, link: int) -> Wires:
+def _link_wires(system: BoardSystem, board: int, text: GateText, link: int) -> Wires:
     """Yield the wires of link port number `link`: (instance, pin, found bits, expected bits).
 
-    `system` is the fabric on several boards; `text` is the Verilog of the board, read as gates.
+    `system` is the fabric on several boards; `text` is the Verilog of the board with the number
+    `board`, read as gates.
     """
     sends, holds, takes = f"transmitter_{link}", f"buffer_at_{link}", f"receiver_at_{link}"
     transmitter, buffer, receiver = (text.instances[n].pins for n in (sends, holds, takes))
     control = text.instances["the_board_control"].pins
-    (node, port), latency = system.boards.link_ports[link], system.boards.latency_cycles[link]
-    sent = text.instances[f"router_at_{node}"].pins["tx"]
-    width = system.fabric.width
-    yield sends, "sent", [*transmitter["sent"]], sent[port * width :][:width]
+    plan, (node, port) = system.link_plan, system.boards.link_ports[link]
+    latency, router = plan.cable_latency(board, link), text.instances[f"router_at_{node}"].pins
+    sent = router["tx"][port * plan.flit_bits :][: plan.flit_bits]
+    if plan.parts > 1:
+        splits, joins = f"splitter_{link}", f"joiner_{link}"
+        splitter = text.instances[splits].pins
+        yield splits, "flit", [*splitter["flit"]], sent
+        yield splits, "sends", [*splitter["sends"]], router["sends"][port : port + 1]
+        if joins in text.instances:  # Yosys removes a joiner at an in-port that is never used
+            yield joins, "came", [*text.instances[joins].pins["came"]], receiver["received"]
+        sent = splitter["part"]
+    yield sends, "sent", [*transmitter["sent"]], sent
     number: list[Bit] = [str(link >> k & 1) for k in range(len(transmitter["link"]))]
     yield sends, "link", [*transmitter["link"]], number
     for name in TRANSMITTER_INPUTS:
@@ -164,10 +174,11 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
     boards, width, prefix = system.boards, system.fabric.width, system.fabric.prefix
     place, instances, listed = _make_net_unique(system, parts), TopInstances(), list[Instance]()
     modules, makes = dict[str, GateModule](), dict[str, Callable[[], Leaf]]()
-    for latency in boards.latency_cycles:
+    narrow = system.link_plan.parts > 1
+    for latency in {cycles for of_board in boards.latency_cycles for cycles in of_board}:
         name, makes[name] = f"cable_{latency}", partial(Link, latency, width)
-        ends = {"sent": [*range(2, 2 + width)]}, {"arrived": [*range(2 + width, 2 + 2 * width)]}
-        modules[prefix + name] = GateModule(prefix + name, *ends)
+        in_parts = system.link_plan.parts if narrow else 0
+        modules[prefix + name] = delay_line_module(prefix + name, width, latency - 1, in_parts)
     for board, (fabric, text, _) in enumerate(parts):
         makes |= fabric.netlist.modules
         modules |= text.modules
@@ -179,11 +190,19 @@ def join_boards(system: BoardSystem, parts: Sequence[ProofSubject]) -> ProofSubj
                     module, pins, rom = text.instances[each.name]
                     instances[one.name] = TopInstance(module, place(board, pins), rom)
         for link, (there, port) in enumerate(boards.far_ends[board]):
-            name, cable = f"cable_from_{board}_{link}", f"cable_{boards.latency_cycles[link]}"
+            name, cable = (
+                f"cable_from_{board}_{link}",
+                f"cable_{boards.latency_cycles[board][link]}",
+            )
             listed.append(Instance(name, cable, Role.LINK, {}, {}, None))
-            sent = place(board, text.instances[f"transmitter_{link}"].pins)["sent"]
-            receiver = parts[there].text.instances[f"receiver_at_{port}"]
-            pins = {"sent": sent, "arrived": place(there, receiver.pins)["received"]}
+            begin, end = ("splitter", "joiner") if narrow else ("transmitter", "receiver_at")
+            if narrow and f"{end}_{port}" not in parts[there].text.instances:
+                continue  # nothing reads the words of this cable
+            sender = place(board, text.instances[f"{begin}_{link}"].pins)
+            taker = place(there, parts[there].text.instances[f"{end}_{port}"].pins)
+            pins = {"sent": sender["sent"], "arrived": taker["received"]} if not narrow else {
+                "sent": sender["flit"], "sends": sender["sends"], "arrived": taker["joined"],
+            }  # fmt: skip
             instances[name] = TopInstance(prefix + cable, pins)
     seen, roles = copy(system.fabric), {one.module: one.role for one in listed}
     roles.pop(ROM, None)

@@ -22,6 +22,7 @@ from ....proof.lemmas import (
     wiring_claim,
     word_claim,
 )
+from ....proof.operators import operator_assumptions
 from ....proof.prove import ASSUMPTIONS, check_provable, collect_proofs
 from ....proof.report import ModuleProof, Proof
 from ....proof.solver import Harness
@@ -36,6 +37,7 @@ from .buffers import buffer_harness, receiver_harness
 from .cables import ProofSubject, board_subject, board_wires, join_boards
 from .control import agreement_harness, barrier_harness
 from .crcs import check_received_crc, check_sent_crc, received_crc_harness, sent_crc_harness
+from .narrow import narrow_cable_harnesses
 
 if TYPE_CHECKING:
     from ....toolchain.progress import Progress
@@ -156,7 +158,9 @@ def _board_claims(
     known: set[str] = set()
     for kind, (fabric, text, ports) in zip(kinds, parts, strict=True):
         of_kind = f" of {kind.top}" * (len(kinds) > 1)
-        yield wiring_claim("link ports" + of_kind, WIRES_CLAIM, text, board_wires(system, text))
+        yield wiring_claim(
+            "link ports" + of_kind, WIRES_CLAIM, text, board_wires(system, kind.boards[0], text)
+        )
         for lemma in (*host_claims(fabric, text, ports), *module_claims(fabric, text)):
             if lemma.method != STRUCTURE_METHOD:
                 yield lemma._replace(name=lemma.name + of_kind)
@@ -201,7 +205,7 @@ def _check_crcs(system: BoardSystem, text: GateText) -> int:
 
     `system` is the fabric on all boards, and `text` the Verilog of a board, read as gates.
     """
-    prefix, width = system.fabric.prefix, system.fabric.width
+    prefix, width = system.fabric.prefix, system.link_plan.width
     receivers = [text.modules[f"{prefix}receiver_{each}"] for each in system.link_plan.latencies]
     sent = check_sent_crc(text.modules[f"{prefix}transmitter"], width)
     return sent + sum(check_received_crc(each, width) for each in receivers)
@@ -235,6 +239,7 @@ def board_link_harnesses(plan: LinkPlan, design: Design) -> Iterator[Harness]:
         Verilog of all boards.
     """
     yield sent_crc_harness(plan, design)
+    yield from narrow_cable_harnesses(plan, design)
     for latency in plan.latencies:
         yield buffer_harness(plan, latency, design)
         yield receiver_harness(plan, latency, design)
@@ -249,6 +254,7 @@ def _list_assumptions(system: BoardSystem) -> Iterator[str]:
     yield from ASSUMPTIONS
     if system.fabric.tables:
         yield from system.fabric.tables.proofs.assumptions(system.fabric)
+    yield from operator_assumptions(system.fabric)
     more = f", beyond {phy.least:g} to {phy.most:g} of {phy.name}" * (phy.most > 0)
     yield (
         f"Oscillators are within {plan.ppm:g} ppm, and the delay of a cable is within "

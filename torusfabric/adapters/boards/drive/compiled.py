@@ -93,7 +93,7 @@ def _make_cables(
     cables = (CCable * len(ends))()
     for k, (board, link, there, port) in enumerate(ends):
         here, other = sessions[board], sessions[there]
-        depth = plan.buffer_depth(system.boards.latency_cycles[link])
+        depth = plan.buffer_depth(plan.cable_latency(board, link))
         memory = here.keep_alive(np.zeros((depth, chunks), np.uint32))
         cables[k] = CCable(
             there, board,
@@ -257,7 +257,7 @@ class CompiledBoards(HostPortDriver):
             boards=len(self.sessions),
             cables=ctypes.addressof(self.cables),
             cable_count=len(self.cables),
-            width=system.fabric.width,
+            width=system.link_plan.width,
             threshold=int(link_errors * 2**63),
             random=seed,
         )

@@ -27,6 +27,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product, starmap
 from typing import Any, NamedTuple
 
 from amaranth.lib.data import StructLayout
@@ -120,8 +121,8 @@ class LinkPlan:
     ----------
     boards : Boards
         The torus and its blocks.
-    width : int
-        Bits of a word.
+    flit_bits : int
+        Width of the words at out-ports.
     choices : dict of str to int
         Width in bits of each choice for a run, by its name, such as ``mode``. A user must set equal
         choices on all boards.
@@ -139,6 +140,8 @@ class LinkPlan:
         Cycles after a write of the host during which no run may begin, because the word is still on
         its way to a memory. No write can follow a start, so the countdown from the start to the run
         must last at least `hold` cycles.
+    parts : int
+        Number of words in which a cable carries a flit, see `narrow`.
 
     Raises
     ------
@@ -157,7 +160,7 @@ class LinkPlan:
     """
 
     boards: Boards
-    width: int
+    flit_bits: int
     choices: Mapping[str, int]
     longest: int
     ppm: float = 100.0
@@ -165,6 +168,7 @@ class LinkPlan:
     phy: Phy = PARALLEL
     start_timeout: int = START_TIMEOUT
     hold: int = 0
+    parts: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.ppm <= 1000:
@@ -192,18 +196,21 @@ class LinkPlan:
         needs = (
             f"{way:g} cycles for the crossing, {self.start_skew:g} for boards that do not start at "
             f"once, {self.drift_words:.2f} for {2 * self.ppm:g} ppm in {self.drift_window} cycles"
+            + f", {self.parts - 1} for the parts of a flit"
+            * (self.parts > 1)
         )
         if self.countdown_cycles >> COUNT_BITS:
             raise InputError(
                 f"Boards would start only after {self.countdown_cycles} cycles, but at most "
                 f"{(1 << COUNT_BITS) - 1} are counted; choose flits wider than {self.width} bits"
             )
+        least = self.least_latency
         for latency in self.latencies:
-            if latency < self.least_latency:
+            if latency + self.parts - 1 < least:
                 raise InputError(
-                    f"Link latency between {self.boards} boards must be at least "
-                    f"{self.least_latency} cycles ({needs}), not {latency}; give it by "
-                    "--link-latency"
+                    f"Link latency between {self.boards} boards must be at least {least} cycles "
+                    f"({needs}), not {latency + self.parts - 1}; give it by --link-latency, as in "
+                    f"{self.boards}={least}"
                 )
             if self.buffer_depth(latency) > MOST_BUFFER_WORDS:
                 raise InputError(
@@ -215,14 +222,27 @@ class LinkPlan:
                 )
 
     @property
+    def width(self) -> int:
+        """Bits of a word on a cable: a flit, or one of its parts."""
+        return -(-self.flit_bits // self.parts)
+
+    def cable_latency(self, board: int, link: int) -> int:
+        """Return the cycles that a word takes over the cable to a link port of a board.
+
+        The latency of the link covers all parts of a flit, so that of the cable is less.
+        """
+        return self.boards.latency_cycles[board][link] - (self.parts - 1)
+
+    @property
     def n_links(self) -> int:
         """Number of link ports of a board, the same for all boards."""
         return len(self.boards.link_ports)
 
     @cached_property
     def latencies(self) -> tuple[int, ...]:
-        """Latencies of the arcs between boards, in cycles: each one once, in ascending order."""
-        return tuple(sorted(set(self.boards.latency_cycles)))
+        """Latencies of the cables between boards, in cycles: each one once, in ascending order."""
+        places = product(range(self.boards.n_boards), range(self.n_links))
+        return tuple(sorted({*starmap(self.cable_latency, places)}))
 
     @cached_property
     def tree_depth(self) -> int:
@@ -457,7 +477,8 @@ class LinkPlan:
     @property
     def least_latency(self) -> int:
         """Least latency, in cycles, that an arc between two boards may have."""
-        return math.ceil(CROSSING_CYCLES + self.phy.most + self.start_skew + self.drift_words)
+        cable = CROSSING_CYCLES + self.phy.most + self.start_skew + self.drift_words
+        return math.ceil(cable) + self.parts - 1
 
     def buffer_depth(self, latency: int) -> int:
         """Return the depth of the elastic buffer of a link, in words: a power of two.
@@ -478,6 +499,7 @@ class LinkPlan:
     def facts(self) -> dict[str, Any]:
         """Return the entries of a manifest about clocks and attempts, such as ``ppm``, by name."""
         return {
+            "parts": self.parts,
             "ppm": self.ppm,
             "drift_words": round(self.drift_words, 3),
             "retries": self.retries,

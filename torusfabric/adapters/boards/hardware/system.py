@@ -32,6 +32,7 @@ from ..options import ADAPTER
 from .control import BoardControl
 from .link_plan import PARALLEL, START_TIMEOUT, LinkPlan, Phy
 from .links import ElasticBuffer, Receiver, Transmitter
+from .narrow import FlitJoiner, FlitSplitter
 from .ports import BOARD_PORTS, LINK_PORTS, REGISTERS
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class BoardFront(Front):
         )
         super().__init__(front.core, front.layouts)
         self.top, self.windows, self.tables = front.top, front.windows, front.tables
-        self._plan = plan or system.link_plan
+        self._plan, self._board = plan or system.link_plan, board
 
     @property
     def digest(self) -> int:
@@ -132,19 +133,19 @@ class BoardFront(Front):
         for name in (*STATUS_OUTPUTS, "failed", "attempts"):
             build.add_output(name, build.nets[name])
         for link in range(plan.n_links):
-            _add_link(build, plan, link)
+            _add_link(build, plan, self._board, link)
         return built
 
 
-def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
+def _add_link(build: CoreBuilder, plan: LinkPlan, board: int, link: int) -> None:
     """Add the transmitter, the elastic buffer and the receiver of one link port.
 
-    `build` is the netlist of the board under construction. `plan` has the widths and latencies of
-    all links, and `link` is the number of the link port.
+    `build` is the netlist of the board under construction, whose number is `board`. `plan` has the
+    widths and latencies of all links, and `link` is the number of the link port.
     """
     (node, port), latency, fields = (
         plan.boards.link_ports[link],
-        plan.boards.latency_cycles[link],
+        plan.cable_latency(board, link),
         plan.message_layout,
     )
     ports = {name: link_port_name(link, name) for name in LINK_PORTS}
@@ -155,16 +156,23 @@ def _add_link(build: CoreBuilder, plan: LinkPlan, link: int) -> None:
     own = ("at", "head", "count", *RECEIVER_OUTPUTS)
     nets = ports | {name: f"{name}_{link}" for name in own} | {"received": f"link_rx_{link}"}
     nets |= {name: f"{name}_{latency}" for name in ("due", "check_due")}
-    sends: dict[str, Parts] = {
-        "sent": (Part(f"tx_{node}", port * plan.width, plan.width),),
-        "link": (Constant(link, fields["link"].width),),
-    }
+    flit = (Part(f"tx_{node}", port * plan.flit_bits, plan.flit_bits),)
+    sends: dict[str, Parts] = {"sent": flit, "link": (Constant(link, fields["link"].width),)}
     takes: dict[str, Parts] = {"peer": (Part("peers", link * plan.sender_bits, plan.sender_bits),)}
     far: tuple[tuple[str, str, Callable[[], Leaf], dict[str, Parts]], ...] = (
         ("transmitter", "transmitter", partial(Transmitter, plan), sends),
         (f"buffer_{latency}", "buffer_at", partial(ElasticBuffer, plan, latency), {}),
         (f"receiver_{latency}", "receiver_at", partial(Receiver, plan, latency), takes),
     )
+    if plan.parts > 1:
+        sends["sent"] = (Part(f"part_{link}", 0, plan.width),)
+        nets |= {"part": f"part_{link}", "joined": f"link_rx_{link}", "received": f"came_{link}"}
+        parts: dict[str, Parts] = {"flit": flit, "sends": (Part(f"sends_{node}", port, 1),)}
+        came: dict[str, Parts] = {"came": (Part(f"came_{link}", 0, plan.width),)}
+        far += (
+            ("splitter", "splitter", partial(FlitSplitter, plan), parts),
+            ("joiner", "joiner", partial(FlitJoiner, plan), came),
+        )
     for name, at, make, inputs in far:
         members = make().signature.members.items()
         build.add_ports({ports[port]: member for port, member in members if port in ports})
@@ -190,12 +198,15 @@ def plan_links(fabric: Fabric, boards: Boards, **how: Any) -> LinkPlan:
         Dimensions. `LinkPlan.check_limits` compares them with the latencies of the arcs between
         boards.
     """
+    # Writable tables have no strobe of a flit, by which it is cut into parts.
+    word = -(-fabric.width // (1 if fabric.tables else boards.link_spacing))
     return LinkPlan(
         boards,
         fabric.width,
         {**fabric.front.sampled_inputs, **fabric.front.agreed},
         longest=fabric.front.longest_run,
         hold=fabric.hold,
+        parts=-(-fabric.width // word),
         **how,
     )
 
@@ -269,6 +280,12 @@ class BoardSystem(System):
         return plan_links(self.fabric, self.boards, **{name: getattr(self, name) for name in names})
 
     @property
+    def _latency_text(self) -> str:
+        """The latency of all links as a user writes it, that of single links behind a comma."""
+        torus = self.boards.torus
+        return ",".join([torus.latency_text, *getattr(torus, "slow_links", ())])
+
+    @property
     def predicted_cycles(self) -> int:
         """Clock edges from the common start to done of the longest run."""
         return self.link_plan.total_cycles(self.fabric.predicted_cycles)
@@ -278,7 +295,7 @@ class BoardSystem(System):
         plan = self.link_plan
         return {
             "boards": str(self.boards),
-            "link_latency": self.boards.torus.latency_text,
+            "link_latency": self._latency_text,
             "link_ports": plan.n_links,
             "buffer_words": plan.buffer_depths,
             **plan.facts(),
@@ -288,9 +305,12 @@ class BoardSystem(System):
         """Return a text for each property of boards and links, keyed by a title for people."""
         plan = self.link_plan
         depths = ", ".join(f"{plan.buffer_depth(each)} of {each} cycles" for each in plan.latencies)
+        ports = f"{plan.n_links} link ports"
+        if plan.parts > 1:
+            ports += f" of {plan.width} bits, a flit in {plan.parts} words,"
         return {
-            "boards": f"{self.boards}, of {plan.n_links} link ports each",
-            "link latency": self.boards.torus.latency_text,
+            "boards": f"{self.boards}, of {ports} each",
+            "link latency": self._latency_text,
             "elastic buffers": f"{depths}; clocks within {self.ppm:g} ppm drift apart by "
             f"{round(plan.drift_words, 3):g} words at most",
             "overhead": f"{plan.attempt_overhead} cycles an attempt, of up to {self.retries + 1}",

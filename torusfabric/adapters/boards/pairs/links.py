@@ -119,7 +119,7 @@ class PairLinks:
         platform: Any,
         given: int | None = None,
     ) -> None:
-        self._width, self._mhz = system.fabric.width, platform.default_clk_frequency / 1e6
+        self._width, self._mhz = system.link_plan.width, platform.default_clk_frequency / 1e6
         self._layer, self.units = layer, layer.units
         self._per_pair = (self.units.data_bits - FRAME_BITS) // self._width
         ends = system.boards.far_ends[board]
@@ -148,8 +148,9 @@ class PairLinks:
         bits = self.units.data_bits
         if not self._per_pair:
             raise InputError(
-                f"Width must be at most {bits - FRAME_BITS} bits for pairs that carry {bits} bits "
-                f"in a cycle of {self._mhz:g} MHz, not {self._width}"
+                f"Words between boards must have at most {bits - FRAME_BITS} bits for pairs that "
+                f"carry {bits} bits in a cycle of {self._mhz:g} MHz, not {self._width}; choose a "
+                "smaller --width, or a lower --rate between boards"
             )
         needed, most = -(-links // self._per_pair), min(there, given or there)
         if needed > most:

@@ -24,12 +24,17 @@ class Packet(NamedTuple):
     ----------
     number : int
         The destination of a sent packet, the origin of a received one: a position in the group.
-    words : tuple of int
-        The flits of the packet.
+    words : tuple of (int or None)
+        The flits of the packet; None for a flit of a received packet that has no meaning.
     """
 
     number: int
-    words: tuple[int, ...]
+    words: tuple[int | None, ...]
+
+    def has_words_of(self, right: "Packet") -> bool:
+        """Return True if this packet has the number, the length and the known words of another."""
+        same = [want in (None, word) for word, want in zip(self.words, right.words, strict=False)]
+        return self.number == right.number and len(self.words) == len(right.words) and all(same)
 
 
 class FaultChoices(NamedTuple):

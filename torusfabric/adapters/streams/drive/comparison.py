@@ -36,8 +36,9 @@ class StreamComparison:
                     count = len(packet.words)
                     came_of = zip_longest(packet.words, islice(coming, count))
                     for k, (word, got) in enumerate(came_of):
-                        right = word, k == count - 1, packet.number
-                        self._checked[run] += 1
+                        known = got.word if got and word is None else word or 0
+                        right = known, k == count - 1, packet.number
+                        self._checked[run] += word is not None
                         self.missing += got is None
                         self.ends[run] = max(self.ends[run], got.cycle if got else 0)
                         if got is None or got[:3] != right:

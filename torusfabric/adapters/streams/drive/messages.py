@@ -6,16 +6,18 @@ a fault is computed in the same way.
 """
 
 import random
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....collective import MemoryLayout
 from ....rtl.fabric import Fabric
 from ....rtl.run_choices import RunError
 from ....simulation.engines.base import Job
 from ....simulation.jobs import is_barrier, random_job_messages
-from ....topology import IntArray
+from ....topology import BoolArray, IntArray
 from ..bench.packets import FaultChoices, Packet, spoil_run
 from ..ports import needs_commands
 from ..sections import stream_id_bits
@@ -68,10 +70,11 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
         return RunPackets(packets, packets)
     words = random_job_messages(fabric, job, seed=seed)
     part = fabric.program.part(fabric.program.form_of(job.mode, job.length))
+    loaded = fabric.tables is not None
     layout = part.layout if job.root is None else part.layout.with_root(job.root)
     delivered, receives = fabric.program.delivered(words, **job.inputs, width=fabric.width)
     collective, destinations = layout.blocks.collective, layout.blocks.messages_per_origin
-    sends = _sent_flits(layout, words.shape[1] // destinations, loaded=fabric.tables is not None)
+    sends = _sent_flits(layout, words.shape[1] // destinations, loaded=loaded)
     if collective.from_each:
         origins = range(layout.blocks.messages_per_receiver)
     else:
@@ -85,10 +88,16 @@ def random_run_packets(fabric: Fabric, job: Job, *, seed: int) -> RunPackets:
         sent.append([Packet(k, tuple(parts[k, : flits[k]].tolist())) for k in order if flits[k]])
         parts, there = (each[node].reshape(len(origins), -1) for each in (delivered, receives))
         received.append([
-            Packet(origin, tuple(part[mask].tolist()))
+            Packet(origin, tuple(_known_words(part, mask) if loaded else part[mask].tolist()))
             for origin, part, mask in zip(origins, parts, there, strict=True) if mask.any()
         ])  # fmt: skip
     return RunPackets(sent, received)
+
+
+def _known_words(words: NDArray[Any], known: BoolArray) -> Iterator[int | None]:
+    """Yield the words of a packet, with None in place of those that have no meaning."""
+    for word, there in zip(words.tolist(), known.tolist(), strict=True):
+        yield word if there else None
 
 
 def _sent_flits(layout: MemoryLayout, length: int, *, loaded: bool) -> IntArray:
@@ -101,11 +110,11 @@ def _sent_flits(layout: MemoryLayout, length: int, *, loaded: bool) -> IntArray:
     length : int
         Flits of a message, if all have the same length.
     loaded : bool
-        True for a fabric with loaded tables. There a node sends a packet for each number of a
-        pattern; elsewhere, only for the messages that it has.
+        True for a fabric with loaded tables. There all packets have the same length, and a node
+        sends one for each number of a pattern; elsewhere, only for the messages that it has.
     """
     blocks, groups = layout.blocks, layout.blocks.groups
-    lengths = blocks.sent_lengths
+    lengths = None if loaded else blocks.sent_lengths
     flits: IntArray = length * (blocks.has_message | loaded)
     if lengths is not None:
         flits = lengths[groups.position_of_node] * blocks.has_message

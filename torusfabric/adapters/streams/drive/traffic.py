@@ -201,6 +201,6 @@ def packet_beats(packets: Iterable[Packet], width: int, beat: int = 1) -> Iterab
     for number, words in packets:
         for start in range(0, len(words), beat):
             flits = words[start : start + beat]
-            word = sum(flit << k * width for k, flit in enumerate(flits))
+            word = sum((flit or 0) << k * width for k, flit in enumerate(flits))
             keep = (1 << len(flits) * width // 8) - 1
             yield Beat(word, start + beat >= len(words), number, keep=keep)

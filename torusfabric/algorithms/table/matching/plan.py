@@ -166,6 +166,8 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
       is still under way.
     - All-reduce: sums that leave one step later than possible keep operators busy.
     - All-gather on a torus: in a few chunks it takes the cycles of trees, with smaller routers.
+    - All-to-all on a torus with an even side, and an odd number of nodes on the other axes: half of
+      a message goes each way round, as in no plan of one chunk in which all nodes do the same.
     - Two chunks for each node: if the number of ports does not divide the N - 1 blocks that a node
       receives, some ports are idle in the last step. With smaller chunks this step is shorter.
 
@@ -181,6 +183,9 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
     nodes, few = topology.nodes, topology.nodes <= FEW_NODES
     torus, gathers = isinstance(topology, Torus), collective.kind == "allgather" and few
     parts = [] if torus and not gathers else _chunk_variants(topology, collective)
+    if few and collective.kind == "alltoall" and isinstance(topology, Torus):
+        ties = any(side % 2 == 0 and nodes // side % 2 for side in topology.sides)
+        parts = [{"chunks": 2}] * ties
     if few and isinstance(topology, CayleyGraph) and topology.has_parallel_links:
         parts = _parallel_link_variants(topology, collective)
     if collective.rooted:

@@ -5,14 +5,17 @@ code with the fabric. A *part* is the data that a node sends to, or receives fro
 """
 
 import operator
+import random
+import re
 from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from itertools import product
 from typing import Any, TypeAlias
 
-__all__ = ["PERSONALIZED", "Combine", "Words", "pack_beats", "combine_function", "expected_words",
-           "groups_of_axes", "flit_of_beat", "sent_part_count"]  # fmt: skip
+__all__ = ["PERSONALIZED", "Combine", "Words", "pack_beats", "combine_function", "combine_in_tree",
+           "expected_words", "groups_of_axes", "flit_of_beat", "operand_orders", "random_word",
+           "sent_part_count"]  # fmt: skip
 
 #: Words by (part or origin, flit).
 Words: TypeAlias = dict[tuple[int, int], int]
@@ -103,8 +106,56 @@ def sent_part_count(mode: dict[str, Any], size: int) -> int:
     return size if collective in PERSONALIZED else 1
 
 
+def operand_orders(
+    mode: dict[str, Any], length: int, root: int, group: int
+) -> list[list[str]] | None:
+    """Return the trees by which a run combines words: for each part, the trees of its flits.
+
+    Flit f of a part with n trees has tree f mod n, such as ``((0 1) 2)``: the words of positions 0
+    and 1 are combined first. The result is None if the order does not matter.
+
+    Parameters
+    ----------
+    mode : dict
+        Entry of the manifest for the mode.
+    length : int
+        Flits of a message.
+    root : int
+        Position of the root.
+    group : int
+        Number of the group, in the order of the groups of the mode.
+    """
+    known = [
+        entry
+        for entry in mode.get("operand_orders", [])
+        if entry["from"] <= length and entry["root"] in (root, None)
+    ]
+    if not known:
+        return None
+    trees = known[-1]["trees"]
+    return [[trees[k] for k in numbers] for numbers in known[-1]["tree_of_flit"][group]]
+
+
+def combine_in_tree(tree: str, words: list[Any], combine: Combine) -> Any:
+    """Combine words pair by pair, in the order of a tree such as ``((0 1) 2)``.
+
+    `combine` is called with a list of two words. A number of the tree is an index of `words`.
+    """
+    stack: list[Any] = []
+    for token in re.findall(r"\d+|\)", tree):
+        if token == ")":
+            second, first = stack.pop(), stack.pop()
+        stack.append(combine([first, second]) if token == ")" else words[int(token)])
+    (word,) = stack
+    return word
+
+
 def expected_words(
-    mode: dict[str, Any], sent: list[Words], root: int, combine: Combine
+    mode: dict[str, Any],
+    sent: list[Words],
+    root: int,
+    combine: Combine,
+    orders: list[list[str]] | None = None,
 ) -> list[Words]:
     """Return the words that each node of a group receives, by the definition of the collective.
 
@@ -121,6 +172,8 @@ def expected_words(
         Position of the root.
     combine : function of list -> word
         Operator of a reduction.
+    orders : list of (list of str), optional
+        Trees by which words are combined, from `operand_orders`.
 
     Returns
     -------
@@ -132,7 +185,15 @@ def expected_words(
     positions = range(len(sent))
     flits = sorted({flit for words in sent for _, flit in words})
     every = [(origin, flit) for origin in positions for flit in flits]
-    sums = {place: combine([words[place] for words in sent]) for place in sent[0]}
+
+    def combine_place(part: int, flit: int) -> Any:
+        words = [each[part, flit] for each in sent]
+        if orders is None:
+            return combine(words)
+        trees = orders[part if mode["collective"] in PERSONALIZED else 0]
+        return combine_in_tree(trees[flit % len(trees)], words, combine)
+
+    sums = {place: combine_place(*place) for place in sent[0]} if mode["operators"] else {}
     origins = [
         [(k, origin) for k, origin in enumerate(each) if origin is not None and origin < len(sent)]
         for each in mode.get("origins", [])
@@ -179,18 +240,79 @@ def combine_function(manifest: dict[str, Any], mode: dict[str, Any], operation: 
         return _package_operator(manifest["operator_functions"][name], width)
     if name == "add:saturating":
         return lambda words: min(sum(words), (1 << width) - 1)
+    if name == "add:saturating:signed":
+        return _signed_saturating_sum(width)
     base, _, kind = name.partition(":")
     if kind in FRACTION_BITS and base in ("min", "max"):
         return _float_choice(base, width, FRACTION_BITS[kind])
+    if kind in FRACTION_BITS and base == "add":
+        return _float_sum(width, FRACTION_BITS[kind])
     if base not in OPERATORS or kind not in ("", "signed"):
-        raise ValueError(
-            f"Operator {name} must be associative and a function of a module for this bench"
-        )
+        raise ValueError(f"Operator {name} must be a function of a module for this bench")
     sign, mask = 1 << width - 1 if kind else 0, (1 << width) - 1
 
     def combine(words: list[int]) -> int:
         # With the sign bit inverted, words are in the order of their signed values.
         return (reduce(OPERATORS[base], (word ^ sign for word in words)) ^ sign) & mask
+
+    return combine
+
+
+def random_word(generator: random.Random, width: int, operators: list[str]) -> int:
+    """Return a random word; seven of eight have close exponents if an operator adds floats.
+
+    Why: a sum of numbers of very different sizes is the larger one, in any order.
+    """
+    word = generator.getrandbits(width)
+    kinds = {name.removeprefix("add:") for name in operators} & FRACTION_BITS.keys()
+    if not kinds or not generator.randrange(8):
+        return word
+    fraction_bits = FRACTION_BITS[min(kinds)]
+    exponents = (1 << width - 1 - fraction_bits) - 1
+    near = (exponents >> 1) - 4 + generator.randrange(8)
+    return word & ~(exponents << fraction_bits) | near << fraction_bits
+
+
+def _signed_saturating_sum(width: int) -> Combine:
+    """Return the sum of two's complement words that stops at the largest and the least word."""
+    top = 1 << width - 1
+
+    def combine(words: list[int]) -> int:
+        total = sum((word ^ top) - top for word in words)
+        return max(-top, min(total, top - 1)) & (2 * top - 1)
+
+    return combine
+
+
+def _float_sum(width: int, fraction_bits: int) -> Combine:
+    """Return the sum of two floating-point words of `width` bits, rounded to nearest even.
+
+    A NaN operand is the result, of two NaNs the one with the larger magnitude.
+    """
+    top = 1 << width - 1
+    infinity = (top - 1) >> fraction_bits << fraction_bits
+
+    def integer_value(word: int) -> int:
+        # In units of the least subnormal number, every number is an integer.
+        exponent, fraction = divmod(word & (top - 1), 1 << fraction_bits)
+        size = fraction + (1 << fraction_bits) << exponent - 1 if exponent else fraction
+        return -size if word & top else size
+
+    def combine(words: list[int]) -> int:
+        least, most = sorted(words, key=lambda word: word & (top - 1))
+        if most & (top - 1) >= infinity:
+            if least ^ most == top and most & (top - 1) == infinity:
+                return infinity | 1 << fraction_bits - 1
+            return least & most if (least ^ most) & (top - 1) == 0 else most
+        total = sum(map(integer_value, words))
+        if total == 0:
+            return least & most & top
+        shift = max(abs(total).bit_length() - fraction_bits - 1, 0)
+        kept, lost = divmod(abs(total), 1 << shift)
+        half = (1 << shift) >> 1
+        kept += shift > 0 and (lost > half or (lost == half and kept & 1))
+        # The bit above the fraction adds 1 to the exponent, unless the number is subnormal.
+        return min((shift << fraction_bits) + kept, infinity) | (total < 0) * top
 
     return combine
 

@@ -16,6 +16,8 @@ from collectives import (
     combine_function,
     expected_words,
     groups_of_axes,
+    operand_orders,
+    random_word,
     sent_part_count,
 )
 
@@ -139,7 +141,7 @@ def random_send_words(generator: random.Random, run: Run, most: float = math.inf
         flits = [*sorted(generator.sample(range(last), math.ceil(count) - 1)), last]
     return [
         {
-            (part, flit): generator.getrandbits(MANIFEST["width"])
+            (part, flit): random_word(generator, MANIFEST["width"], run.mode["operators"])
             for part in range(parts)
             for flit in flits
         }
@@ -216,9 +218,10 @@ def expected_deliveries(
     if combine is None:
         combine = combine_function(MANIFEST, run.mode, run.operation)
     expected: list[Words] = [{} for _ in sent]
-    for nodes in groups_of_mode(run.mode):
+    for group, nodes in enumerate(groups_of_mode(run.mode)):
         of_group = [sent[node] for node in nodes]
-        words = expected_words(run.mode, of_group, run.root, combine)
+        orders = operand_orders(run.mode, run.length, run.root, group)
+        words = expected_words(run.mode, of_group, run.root, combine, orders)
         for node, received in zip(nodes, words, strict=True):
             expected[node] = received
     return expected
