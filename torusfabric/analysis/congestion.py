@@ -94,7 +94,7 @@ class WeightedArcs:
         return reverse, np.array([order[end] for end in ends])
 
     @cached_property
-    def opposite(self) -> IntArray | None:
+    def opposite_arcs(self) -> IntArray | None:
         """For each arc, an arc that leads the opposite way; None if links lead one way only."""
         ahead = np.lexsort((self.port, self.head, self.tail))
         back = np.lexsort((self.port, self.tail, self.head))

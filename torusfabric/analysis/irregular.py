@@ -172,7 +172,7 @@ def allreduce_routes(topology: Topology, collective: Collective) -> FractionalRo
     routes are those of `allreduce_demands`; None if links lead one way only.
     """
     arcs, demands = WeightedArcs(topology), allreduce_demands(topology, collective)
-    if (opposite := arcs.opposite) is None:
+    if (opposite := arcs.opposite_arcs) is None:
         return None
     known, links = _least_time_by_cuts(topology, collective), np.arange(len(opposite))
     return find_fractional_routes(arcs, demands, known, np.minimum(links, opposite))

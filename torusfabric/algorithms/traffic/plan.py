@@ -421,7 +421,7 @@ class _TrafficPlanner:
         sums, arcs = np.arange(blocks.blocks_per_origin), WeightedArcs(self.topology)
         group, hops = blocks.group_of_block(sums), _Hops([], [], [], [], [])
         demands = allreduce_demands(self.topology, self.collective)
-        found, opposite = allreduce_routes(self.topology, self.collective), arcs.opposite
+        found, opposite = allreduce_routes(self.topology, self.collective), arcs.opposite_arcs
         if found is not None and opposite is not None:
             links = np.minimum(np.arange(len(opposite)), opposite)
             routes = self._share_routes(arcs, demands, found, group, blocks.chunks, links)
@@ -468,12 +468,12 @@ def _turn_to_middle(arcs: WeightedArcs, tree: Sequence[int]) -> list[int]:
 
     Every link must have an arc each way. An arc comes after the arcs on the way to its tail.
     """
-    assert arcs.opposite is not None
+    assert arcs.opposite_arcs is not None
     out: dict[int, list[int]] = {}
-    for arc in (*tree, *arcs.opposite[[*tree]].tolist()):
+    for arc in (*tree, *arcs.opposite_arcs[[*tree]].tolist()):
         out.setdefault(int(arcs.tail[arc]), []).append(arc)
 
-    def grow(root: int) -> list[int]:
+    def grow_from(root: int) -> list[int]:
         found, seen, new = list[int](), {root}, [root]
         for node in new:
             for arc in out[node]:
@@ -484,13 +484,13 @@ def _turn_to_middle(arcs: WeightedArcs, tree: Sequence[int]) -> list[int]:
         return found
 
     # The last arc of a search leads to a farthest node; the longest path begins there.
-    longest = grow(end := int(arcs.head[grow(int(arcs.tail[tree[0]]))[-1]]))
+    longest = grow_from(end := int(arcs.head[grow_from(int(arcs.tail[tree[0]]))[-1]]))
     by, path = {int(arcs.head[arc]): arc for arc in longest}, list[int]()
     here = int(arcs.head[longest[-1]])
     while here != end:
         path.append(here)
         here = int(arcs.tail[by[here]])
-    return grow([*path, end][len(path) // 2])
+    return grow_from([*path, end][len(path) // 2])
 
 
 class _Hops(NamedTuple):
