@@ -153,7 +153,7 @@ def test_table(capsys):
     ("words", "message"),
     [
         (("5x7", "broadcast", "--trees", "2", "--ports", "3"), "No algorithm fits 5x7 broadcast"),
-        (("3x3", "allgather", "--target", "asic"), "Target must be one of"),
+        (("3x3", "allgather", "--target", "fpga"), "Target must be one of"),
         (("3x3", "allgather", "--op", "add"), "--op is for reductions"),
         (("3x3", "allgather,alltoall", "--op", "add"), "--op is for reductions"),
         (("3x3", "allgather,nonsense"), "Collective must be one of"),

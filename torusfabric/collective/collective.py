@@ -13,7 +13,7 @@ within a group. In one group of all nodes, a position is a node number. Groups a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class Collective:
     members: tuple[tuple[int, ...], ...] = ()
     traffic: Traffic | None = None
     lengths: tuple[tuple[int, ...], ...] = ()
-    turn_flits: int = 0
+    turn_flits: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in COLLECTIVES:
