@@ -146,6 +146,18 @@ def test_hardware_of_groups_is_right(names, top):
     assert report.words_wrong == 0
 
 
+@pytest.mark.parametrize(
+    ("topology", "groups"),
+    [("3x3", [[0, 5, 7, 8], [1, 2, 3, 4]]), ("mesh:3x4", [[2, 3, 6, 7], [0, 1, 5, 11]])],
+)
+def test_a_host_reads_by_a_reader_that_also_passes_the_identity_word(topology, groups):
+    """A reader that joins another one in a sum serves the host port between runs."""
+    schedule = tf.plan(topology, "allreduce", groups=groups, chunks=32)
+    report = tf.simulate(tf.Fabric(tf.compile(schedule, flits=2), width=16))
+    assert report.passed
+    assert report.words_wrong == 0
+
+
 @pytest.mark.parametrize("kind", ["alltoall", "scatter", "allgather", "allreduce", "reduce"])
 def test_schedules_of_groups_are_read_from_files(tmp_path, kind):
     """A file has the groups, and the group of each block if there are several."""

@@ -473,8 +473,10 @@ class StoreModule(NodeModule):
         ]
         code = Cat(*map(self.early_bit_value, reader.choice.bits))
         if number == self.shape.port_reader:
-            memories = [memory for memory, _ in reader.inputs]
-            code = Mux(self._is_busy, code, self._port_select_bits([[each] for each in memories]))
+            # The port never reads the identity word, which has no memory.
+            groups = [[reader.inputs[word.position][0]] if word.position >= 0 else []
+                      for word in reader.choice.words]  # fmt: skip
+            code = Mux(self._is_busy, code, self._port_select_bits(groups))
         return self.select_with_early_bits(code, words, f"of_reader_{number}", branched=False)
 
     def combine_readers(self, words: list[Value], injection: int) -> Value:
