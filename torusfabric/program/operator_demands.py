@@ -75,13 +75,10 @@ def _delay_form(form: Form, latency: int, delay: int, operators: tuple[Operator,
     moving = form.moving
     if delay and (loop.order is not Order.ROW or not (moving.alpha or loop.rests)):
         slow = max(operators, key=lambda operator: operator.latency)
-        instead = "another algorithm, or a fabric of its own"
-        if form.schedule.topology.spacing_multiple > 1:
-            instead = "links of at least a flit a cycle, or an operator without registers"
         raise InputError(
             f"{form.schedule.collective.kind} by {form.schedule.algorithm} cannot wait the "
             f"{slow.latency} cycles of operator {slow} in a fabric that combines words before "
-            f"they are sent; choose {instead}"
+            "they are sent; choose another algorithm, or a fabric of its own"
         )
     loop = replace(
         loop,
