@@ -1,6 +1,6 @@
 """LUTs, flip-flops and clock of each operator on an ECP5, between registers.
 
-Prints the rows of the table in docs/understanding/reductions.md. A clock is the median of three
+Prints the rows of the table in docs/how-to/floating-point.md. A clock is the median of three
 seeds of place and route::
 
     python sim/operator_costs.py

@@ -182,7 +182,7 @@ def report_lines(report: Report) -> dict[str, str]:
         "": f"{report['order']} x {report['order']} matrices: the product is what numpy computes",
         "cycles": f"{report['cycles']}, forecast {report['forecast']}",
         "multipliers busy": f"{100 * report['use']:.1f} %",
-        "all-gathers": f"{report['runs']} of {report['run_cycles']} cycles",
+        "all-gathers": f"{report['runs']}, of {', '.join(map(str, report['run_cycles']))} cycles",
     }
 
 

@@ -9,6 +9,7 @@ from applications import (
     change_job,
     check_files,
     check_refusal,
+    flip_lowest_bit,
     page_has_output,
     report_of,
     simulate_in_icarus,
@@ -203,12 +204,7 @@ def test_sums_of_products(count):
 
 def test_a_wrong_word_is_found(capsys, monkeypatch):
     """The lowest bit of one point makes the command fail."""
-
-    def flip_bit(job):
-        job.words[2, 3] ^= 1
-        return job
-
-    change_job(monkeypatch, run, flip_bit)
+    flip_lowest_bit(monkeypatch, run, 2, 3)
     assert run.main([*SMALL]) == 2
     assert "1 of 24 points are not what the numpy model computes" in capsys.readouterr().err
 

@@ -6,6 +6,7 @@ from applications import (
     change_job,
     check_files,
     check_refusal,
+    flip_lowest_bit,
     page_has_output,
     report_of,
     simulate_in_icarus,
@@ -92,12 +93,7 @@ def test_every_point_has_a_place(layout):
 
 def test_a_wrong_word_is_found(capsys, monkeypatch):
     """One wrong bit of one point makes the command fail."""
-
-    def flip_bit(job):
-        job.words[2, 5] ^= 1
-        return job
-
-    change_job(monkeypatch, run, flip_bit)
+    flip_lowest_bit(monkeypatch, run, 2, 5)
     assert run.main([*SMALL]) == 2
     assert "1 of 512 points are not" in capsys.readouterr().err
 

@@ -10,8 +10,8 @@ import numpy as np
 
 import torusfabric as tf
 
-__all__ = ["ROOT", "change_job", "check_files", "check_refusal", "page_has_output", "report_of",
-           "simulate_in_icarus"]  # fmt: skip
+__all__ = ["ROOT", "change_job", "check_files", "check_refusal", "flip_lowest_bit",
+           "page_has_output", "report_of", "simulate_in_icarus"]  # fmt: skip
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +70,16 @@ def change_job(monkeypatch, run, change):
     """Let a command see the report of a job as `change` returns it."""
     right = run.run_job
     monkeypatch.setattr(run, "run_job", lambda *given, **options: change(right(*given, **options)))
+
+
+def flip_lowest_bit(monkeypatch, run, node, address):
+    """Let a command read a word of a node with one wrong bit."""
+
+    def flip(job):
+        job.words[node, address] ^= 1
+        return job
+
+    change_job(monkeypatch, run, flip)
 
 
 def check_refusal(capsys, run, message, *words):

@@ -162,26 +162,22 @@ def test_both_forms_do_the_same(texts, tmp_path, shapes):
     assert log.count("Import proof for assert") == len(shapes)
 
 
-def test_tables_of_six_inputs_do_the_same(texts, tmp_path):
-    """The form for 6-input LUTs agrees for all numbers of inputs; a wrong select bit is refuted."""
+@pytest.mark.parametrize(
+    ("define", "right", "fault"),
+    [
+        (LUT6, "= (select[4] | select[5])", "= (select[3] | select[5])"),
+        (ASIC, "{enable[5]}", "{enable[4]}"),
+    ],
+)
+def test_other_forms_do_the_same(texts, tmp_path, define, right, fault):
+    """Forms for 6-input LUTs and silicon agree for all numbers of inputs; a fault is refuted."""
     some = {shape: texts[shape] for shape in SIX}
-    assert prove(tmp_path, some, define=LUT6).count("Import proof for assert") == len(SIX)
+    assert prove(tmp_path, some, define=define).count("Import proof for assert") == len(SIX)
     shape = Multiplexer(8, 2, branched=True)
-    wrong = texts[shape].replace("= (select[4] | select[5])", "= (select[3] | select[5])")
+    wrong = texts[shape].replace(right, fault)
     assert wrong != texts[shape]
     with pytest.raises(WorkFailed, match="proof"):
-        prove(tmp_path, {shape: texts[shape]}, wrong, define=LUT6)
-
-
-def test_gates_do_the_same(texts, tmp_path):
-    """The form for silicon agrees for all numbers of inputs; a wrong enable bit is refuted."""
-    some = {shape: texts[shape] for shape in SIX}
-    assert prove(tmp_path, some, define=ASIC).count("Import proof for assert") == len(SIX)
-    shape = Multiplexer(8, 2, branched=True)
-    wrong = texts[shape].replace("{enable[5]}", "{enable[4]}")
-    assert wrong != texts[shape]
-    with pytest.raises(WorkFailed, match="proof"):
-        prove(tmp_path, {shape: texts[shape]}, wrong, define=ASIC)
+        prove(tmp_path, {shape: texts[shape]}, wrong, define=define)
 
 
 @pytest.mark.parametrize("count", [3, 5, 8])

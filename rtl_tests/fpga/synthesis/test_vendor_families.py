@@ -159,3 +159,11 @@ def test_luts_of_five_inputs_together_share_one():
     assert count(cells) == 4
     assert count([lut(0, 1, 2, 3), lut(0, 1, 2, 3, 4), lut(0, 5)]) == 2
     assert count([lut(0, 1, 2, 3), lut(0, 4, 5)]) == 2
+
+
+@pytest.mark.parametrize("family", ["gatemate", "nexus", "efinix", "cyclone-v", "gowin-gw1nr-9"])
+def test_wide_multiplexers_become_cells(family):
+    """A choice among 16 bits leaves no gate that the device lacks."""
+    text = "module top(input [15:0] a, input [3:0] s, output y); assign y = a[s]; endmodule\n"
+    report = synthesize(Design({"top": text}, "top", {}), family)
+    assert 4 <= report.fabric["luts"] <= 16

@@ -255,6 +255,7 @@ def _all_calls(folder: Path) -> Iterator[tuple[str, Call]]:
         ("Program.cycles", program.cycles, {"length": 2}),
         ("Program.execute", program.execute, {"words": np.zeros((4, 4), int)}),
         ("Program.delivered", program.delivered, {"words": np.zeros((4, 4), int)}),
+        ("Program.operand_orders", program.operand_orders, {"length": 2}),
         ("Fabric.delivered", fabric.delivered, {"words": np.zeros((4, 4), int), "length": 4}),
         ("Fabric.cycles_of", fabric.cycles_of, {"length": 2}),
         ("Fabric.behind", fabric.behind, {"bus": "axi-lite"}),

@@ -163,7 +163,6 @@ FAMILIES = {
             Cost(brams=2): "CC_BRAM_40K",
             Cost(): "CC_[IO]BUF CC_BUFG",
         },
-        compact=" -nomx8 -nomx4",
         defines=(LUT4,),
     ),
     "efinix": Family(
