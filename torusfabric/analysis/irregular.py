@@ -189,6 +189,7 @@ def allreduce_demands(topology: Topology, collective: Collective) -> list[Demand
     return demands
 
 
+@lru_cache(maxsize=16)
 def irregular_least_steps(
     topology: Topology, collective: Collective, chunks: int, ports: int | None = None
 ) -> int:

@@ -41,9 +41,12 @@ MOST_NODES = 256
 #: A capacity larger than that of any set of arcs.
 INFINITE_CAPACITY = 2**30
 
-#: The searches by annealing, the moves of each, the chance to make a member a part of its own, and
-#: the temperatures at the begin and at the end, relative to the arcs of a part.
-SEARCHES, MOVES, SPLIT_CHANCE, HOT, COLD = 8, 100_000, 0.3, 0.15, 0.03
+#: The searches by annealing, and the moves of each: for each node, and at most.
+SEARCHES, MOVES_PER_NODE, MOST_MOVES = 8, 1_500, 100_000
+
+#: The chance to make a member a part of its own, and the temperatures at the begin and at the end,
+#: relative to the arcs of a part.
+SPLIT_CHANCE, HOT, COLD = 0.3, 0.15, 0.03
 
 
 class Partition(NamedTuple):
@@ -181,7 +184,8 @@ def _anneal_partition(topology: Topology, groups: Sequence[Sequence[int]], seed:
     arcs = sum(part[node] != part[other] for node in part for other in near[node]) // 2
     now = best = Partition(len(members), arcs, len(groups))
     price = 1 / float(best.message_times) * 2
-    for move in range(MOVES):
+    moves = min(MOST_MOVES, MOVES_PER_NODE * nodes)
+    for move in range(moves):
         node = drawn.randrange(nodes)
         old, group = part[node], group_of.get(node)
         if group is not None and drawn.random() < SPLIT_CHANCE and members[old, group] > 1:
@@ -194,7 +198,7 @@ def _anneal_partition(topology: Topology, groups: Sequence[Sequence[int]], seed:
         if group is not None:
             parts = (not members[new, group]) - (members[old, group] == 1)
         worse = arcs - price * parts
-        heat = price * (HOT + (COLD - HOT) * move / MOVES)
+        heat = price * (HOT + (COLD - HOT) * move / moves)
         if worse > 0 and drawn.random() >= exp(-worse / heat):
             continue
         part[node] = new

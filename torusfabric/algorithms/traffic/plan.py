@@ -53,18 +53,22 @@ __all__ = ["ANY_TRAFFIC"]
 #: which messages are cut unasked.
 MOST_ARCS, MOST_CELLS, MOST_HOPS = 8192, 2**20, 400_000
 
-#: The numbers of chunks that are tried for long messages; the time that is worth more chunks,
-#: relative to that of fewer chunks; and the most plans of one collective.
-CHUNKS, WORTH_FACTOR, MOST_PLANS = tuple(1 << k for k in range(11)), 0.97, 3
+#: The numbers of chunks that are tried for long messages; and the most blocks of all demands with
+#: which more than `MANY_CHUNKS` are tried. Why: the tables of nodes grow with the number of blocks.
+CHUNKS, MANY_CHUNKS, MOST_BLOCKS = tuple(1 << k for k in range(11)), 128, 1024
+
+#: The time that is worth more chunks, relative to that of fewer chunks; and the most plans of one
+#: collective.
+WORTH_FACTOR, MOST_PLANS = 0.97, 3
 
 #: The most chunks for which routes are found, while other chunks take the same routes again; and
 #: the largest load of an arc for each of these chunks, relative to the least one, with which their
 #: number is not raised.
 MOST_PART, PART_FACTOR = 64, 1.01
 
-#: The roundings that are tried with different random choices, and the most demands times nodes for
-#: which they are tried; of equal loads, the routes with the fewest hops are the best.
-TRIES, FEW_CELLS = 6, 512
+#: The roundings that are tried with different random choices, and the most demands for which they
+#: are tried; of equal loads, the routes with the fewest hops are the best.
+TRIES, FEW_DEMANDS = 6, 4
 
 #: The largest number of chunks that is tried for messages of a known length.
 MOST_VARIANT_CHUNKS = 32
@@ -174,12 +178,13 @@ def _plan_steps(
 def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
     """Return the load of the busiest arc, in blocks, for each number of chunks that is tried."""
     found, longest = traffic_demands(topology, collective), collective.longest_flits
-    counts = {*CHUNKS}
+    summed = collective.reducing and collective.to_all
+    demands = len(collective.members) if summed else len(found.demands)
+    counts = {k for k in CHUNKS if k <= MANY_CHUNKS or k * demands <= MOST_BLOCKS}
     if longest is not None:
         sizes = {1, 2, 3, 4, int(np.gcd.reduce(found.flits, axis=None))}
         counts |= {-(-longest // flits) for flits in sizes}
         counts = {k for k in counts if k <= longest}
-    summed = collective.reducing and collective.to_all
     routes = (allreduce_routes if summed else traffic_routes)(topology, collective)
     if routes is not None:
         shares = _arc_shares(topology, routes)
@@ -367,7 +372,7 @@ class _TrafficPlanner:
         count = np.bincount(demand, minlength=len(demands))
         link = np.arange(len(arcs.tail)) if links is None else links
         tried: list[tuple[Fraction, int, list[list[list[int]]]]] = []
-        tries = TRIES if demands and len(demands) * arcs.nodes <= FEW_CELLS else 1
+        tries = TRIES if len(demands) <= FEW_DEMANDS else 1
         for part in self._part_chunks(chunks, found):
             counts = count * part // chunks
             most = irregular_least_steps(self.topology, self.collective, part)
@@ -401,7 +406,7 @@ class _TrafficPlanner:
         The first is the smallest one that loads arcs little more than the bound. The others follow
         from the load of fractional routes, and leave more choice.
         """
-        if self.collective.longest_flits is not None:
+        if self.collective.longest_flits is not None or len(found.routes) > FEW_DEMANDS:
             return [chunks]
         parts, least = range(1, 1 + min(chunks, MOST_PART)), list[int]()
         for load in (irregular_least_time(self.topology, self.collective, None), found.load):

@@ -24,8 +24,9 @@ __all__ = ["round_routes", "spread_routes"]
 STEEPNESS = 8
 
 #: Targets for the load of arcs, one after another, relative to the least load; and the most nodes
-#: that are visited for them.
-LOAD_TARGETS, MOST_LOOKS = (1.05, 1.02, 1.0), 1_000_000
+#: that are visited for them, if there are at most `FEW_BLOCKS` blocks and if there are more. Why:
+#: another route is harder to find if each block is a larger part of the load.
+LOAD_TARGETS, FEW_BLOCKS, MOST_LOOKS = (1.05, 1.02, 1.0), 64, (1_000_000, 200_000)
 
 
 def round_routes(
@@ -126,7 +127,8 @@ def spread_routes(
         targets = np.array([each[0] for each in receivers])
         choose = choose_paths if single else choose_routes
         routes = spread_messages(arcs, len(source), most, random, choose)
-    relief = RouteRelief(arcs, routes, receivers, random, MOST_LOOKS, links)
+    looks = MOST_LOOKS[len(routes) > FEW_BLOCKS]
+    relief = RouteRelief(arcs, routes, receivers, random, looks, links)
     for target in LOAD_TARGETS:
         if relief.least > (aim := max(ceil(target * most), 1)):
             relief.relieve_arcs(aim)
