@@ -169,7 +169,7 @@ def test_a_command_is_measured_and_a_failing_one_is_none():
 
 def test_wrong_arguments(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "speed"])
-    with pytest.raises(InputError, match="Section must be one of cycles, hardware, costs, clocks, "):
+    with pytest.raises(InputError, match="must be one of cycles, hardware, costs, clocks, "):
         benchmarks.main()
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "commands"])
     with pytest.raises(InputError, match="must come with --against"):
