@@ -92,6 +92,16 @@ HARDWARE = (
 #: Device for which these fabrics are synthesized.
 DEVICE = "ecp5-85k"
 
+#: Tori of the page "What it costs": each collective in a fabric of its own.
+COST_TORI = ("4x4", "8x8")
+
+#: Arguments of the commands of that page.
+COST_OPTIONS = "--width 32 --flits 4"
+
+#: Costs of a fabric on that page: name -> key of `torusfabric compare`.
+COST_KEYS = {"LUTs": "luts", "FFs": "ffs", "block RAMs": "brams", "memory bits": "memory_bits",
+             "GE": "gates", "cycles": "cycles"}  # fmt: skip
+
 #: Whole fabrics whose clock is measured, with the arguments of `torusfabric synth`.
 CLOCKS = {
     "whole, oblivious 2-D": "4x4 allgather:hamiltonian --width 32 --target ecp5-25k",
@@ -101,6 +111,10 @@ CLOCKS = {
     "whole, oblivious, small": "3x3 allgather:hamiltonian --width 8 --target ice40-hx8k",
     "whole, four collectives": "4x4 allgather,alltoall,allreduce,broadcast --width 16 "
     "--max-flits 4 --target ecp5-45k",
+    **{
+        f"4x4 {name}": f"4x4 {name} {COST_OPTIONS} --target {DEVICE}"
+        for name in ("broadcast", "allgather", "allreduce")
+    },
 }
 
 #: Placements of each fabric; the median of their clock frequencies counts.
@@ -196,6 +210,21 @@ def count_hardware(progress: Progress, program: Program = HERE) -> Counts:
             routers = [row["luts"] for row in report["classes"]]
             found[f"{case.name}, LUTs of a router"] = max(routers, default=0)
             found[f"{case.name}, cycles"] = made["predicted_cycles"]
+    return found
+
+
+def count_costs(progress: Progress, program: Program = HERE) -> Counts:
+    """Return the costs of each collective on `COST_TORI`, by the program of one commit.
+
+    A torus whose command fails has none.
+    """
+    found: Counts = {}
+    for done, torus in enumerate(COST_TORI):
+        progress(done, len(COST_TORI), torus)
+        report = program.report(f"compare {torus} all {COST_OPTIONS} --target {DEVICE},asic")
+        for row in report["collectives"] if report else ():
+            fabric = f"{torus} {row['collective']}"
+            found |= {f"{fabric}, {name}": row[key] for name, key in COST_KEYS.items()}
     return found
 
 
