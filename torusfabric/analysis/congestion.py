@@ -6,37 +6,34 @@ least the sum of all distances divided by the sum of all lengths. This holds for
 lengths; it is the dual of the linear program of multicommodity flow.
 
 The best lengths are found by that linear program on small networks. On large networks, good lengths
-are found by multiplicative weights (Garg and Koenemann): all messages take shortest paths, and the
-length of an arc grows with its load. If these lengths may be far from the best ones, cutting planes
-(Kelley) improve them.
+are found by moving messages to shorter paths step by step, while the length of an arc grows with
+its load (Frank and Wolfe, for the logarithm of a sum of exponentials).
+
+Source: L. Fratta, M. Gerla, L. Kleinrock, "The flow deviation method: an approach to
+store-and-forward communication network design", Networks 3, 1973, for the steps.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import lcm
+from math import ceil, lcm
 
 import numpy as np
 
 from ..topology import CayleyGraph, IntArray, Topology
 
-__all__ = ["WeightedArcs", "symmetric_exchange_time", "congestion_time", "exchange_time"]
-
-#: Iterations of multiplicative weights, times nodes, so that large networks get fewer iterations;
-#: and the most iterations.
-WORK_LIMIT, MOST_TRIES = 4096, 64
+__all__ = ["WeightedArcs", "symmetric_exchange_time", "congestion_lengths", "congestion_time",
+           "exchange_time"]  # fmt: skip
 
 #: The largest product of nodes and arcs for which the linear program is solved, in about a second.
-MOST_EXACT_CELLS = 6_000
+MOST_EXACT_CELLS = 22_000
 
-#: The largest product of nodes and arcs for which cutting planes are used, and the most pivots of
-#: the simplex method, which take a few seconds. Cutting planes are used if the loads of the paths
-#: found are larger than the bound by the factor `FAR`, and end when no bound is larger by `NEAR`.
-MOST_CUT_CELLS, MOST_PIVOTS, FAR, NEAR = 30_000, 9_000, 1.08, 1.01
-
-#: The part of the best lengths so far in the next lengths that are tried.
-KEPT_PART = 0.2
+#: The exponents by which the length of an arc grows with its load, with the iterations for each on
+#: a network of at most `FEW_NODES` nodes; larger networks get fewer. The largest load, relative to
+#: the bound, with which iterations end; and the least saving of a move.
+STEEPNESS_TRIES, FEW_NODES = ((8, 40), (16, 60), (32, 80), (64, 120), (128, 120)), 256
+NEAR, TINY = 1.005, 1e-9
 
 #: Cycles through the memory of a node that forwards a word, in addition to the link latency.
 MEMORY_CYCLES = 2
@@ -48,9 +45,8 @@ LARGEST_PART = 64
 #: mostly ratios of small numbers, so the bound is then exact.
 COMMON_MULTIPLE = 720_720
 
-#: The exponent by which a full load changes a length in one iteration, and the units in the largest
-#: length when lengths are rounded to integers.
-PACE, UNIT = 0.5, 1 << 20
+#: The units in the largest length when lengths are rounded to integers.
+UNIT = 1 << 20
 
 
 class WeightedArcs:
@@ -257,7 +253,6 @@ class WeightedArcs:
         return load
 
 
-@lru_cache(maxsize=16)
 def exchange_time(topology: Topology, known: Fraction = Fraction(0)) -> Fraction:
     """Return a number of message times that every all-to-all needs: a bound by the busiest arc.
 
@@ -312,67 +307,82 @@ def congestion_time(
     known : Fraction
         A lower bound that is known. The search ends early if it cannot be exceeded by much.
     """
-    if topology.nodes == 1:
-        return Fraction(0)
-    arcs = WeightedArcs(topology, demand)
-    if topology.nodes * len(arcs.tail) <= MOST_EXACT_CELLS:
-        found = _best_lengths(arcs, np.arange(len(arcs.tail)), arcs.nodes)
-        return arcs.load_bound(np.rint(found / found.max() * COMMON_MULTIPLE).astype(np.int64))
-    weight = np.ones(len(arcs.tail))
-    best, sum_of_loads = Fraction(0), np.zeros(len(arcs.tail))
-    lengths = arcs.integer_lengths(weight)
-    for tried in range(1, 1 + max(4, min(MOST_TRIES, WORK_LIMIT // topology.nodes))):
-        distance, by = arcs.shortest_paths(length := arcs.integer_lengths(weight))
-        bound = arcs.load_bound(length, distance)
-        best = max(best, bound)
-        if bound == best:
-            lengths = length
-        load = arcs.arc_loads(distance, by).sum(axis=0)
-        sum_of_loads += load
-        mean = sum_of_loads / tried
-        if bound and mean.max() <= max(bound, known):
-            break
-        weight = weight * np.exp(PACE * load / load.max())
-    far = mean.max() > FAR * max(best, known) and topology.nodes * len(arcs.tail) <= MOST_CUT_CELLS
-    return max(best, _bound_by_cutting_planes(arcs, lengths)) if far else best
+    return congestion_lengths(topology, demand, known)[0]
 
 
-def _bound_by_cutting_planes(arcs: WeightedArcs, lengths: IntArray) -> Fraction:
-    """Return a lower bound on the load of the busiest arc, beginning with the given lengths.
+def congestion_lengths(
+    topology: Topology, demand: IntArray | None = None, known: Fraction = Fraction(0)
+) -> tuple[Fraction, IntArray]:
+    """Return the bound of `congestion_time`, and the lengths of arcs from which it follows.
 
-    Several linear programs are solved. Each finds lengths of arcs and, for each node, the sum of
-    the distances of its messages. The constraints: all lengths add up to 1, and a sum of distances
-    is at most the sum of the lengths of all hops, for each set of shortest paths found before.
-    The objective is the sum of all distances. The shortest paths for these lengths, mixed with the
-    best lengths so far, give the constraints for the next linear program.
-
-    Source: J. E. Kelley, "The cutting-plane method for solving convex programs", Journal of the
-    Society for Industrial and Applied Mathematics 8, 1960.
+    The parameters are those of `congestion_time`. The last results are kept, because planners need
+    the lengths of a bound, too.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array, vstack
+    if demand is None:
+        demand = 1 - np.eye(topology.nodes, dtype=np.int64)
+    return _find_lengths(topology, demand.tobytes(), known)
 
-    nodes, count = arcs.nodes, len(lengths)
-    best, mixed = Fraction(0), lengths / lengths.sum()
-    kept, most, cuts, pivots = mixed, np.inf, [], 0
-    while pivots <= MOST_PIVOTS:
-        distance, by = arcs.shortest_paths(length := arcs.integer_lengths(mixed))
-        bound = arcs.load_bound(length, distance)
-        if bound > best:
-            best, kept = bound, mixed
-        if most <= NEAR * best:
-            break
-        cuts.append(coo_array(np.hstack([-arcs.arc_loads(distance, by), np.eye(nodes)])))
-        found = linprog(
-            np.repeat([0.0, -1.0], [count, nodes]),
-            A_ub=vstack(cuts).tocsr(),
-            b_ub=np.zeros(nodes * len(cuts)),
-            A_eq=np.repeat([1.0, 0.0], [count, nodes])[None],
-            b_eq=[1.0],
-        )
-        most, pivots = -found.fun, pivots + found.nit
-        mixed = KEPT_PART * kept + (1 - KEPT_PART) * np.maximum(found.x[:count], 0)
-    return best
+
+@lru_cache(maxsize=16)
+def _find_lengths(topology: Topology, demand: bytes, known: Fraction) -> tuple[Fraction, IntArray]:
+    """Return `congestion_lengths`, for the bytes of the matrix `demand`."""
+    shape = topology.nodes, topology.nodes
+    arcs = WeightedArcs(topology, np.frombuffer(demand, np.int64).reshape(shape))
+    if topology.nodes == 1:
+        return Fraction(0), arcs.tail
+    if topology.nodes * len(arcs.tail) > MOST_EXACT_CELLS:
+        return _even_lengths(arcs, known)
+    found = _best_lengths(arcs, np.arange(len(arcs.tail)), arcs.nodes)
+    lengths = np.rint(found / found.max() * COMMON_MULTIPLE).astype(np.int64)
+    return arcs.load_bound(lengths), lengths
+
+
+def _even_lengths(arcs: WeightedArcs, known: Fraction) -> tuple[Fraction, IntArray]:
+    """Return the largest bound that is found for the messages of `arcs`, and its lengths of arcs.
+
+    The messages are spread over several paths, so that all arcs carry about equally much. An arc is
+    the longer, the more it carries. In each iteration a part of the messages moves to the paths
+    that are shortest with these lengths. It is the part with which the loads, weighed by the
+    lengths that they give, are smallest. Messages of a node whose paths are much longer than the
+    shortest ones move more than others. The largest bound is often that of the mean lengths of many
+    iterations, because the lengths of one iteration are those of few arcs.
+
+    The search ends when the busiest arc carries little more than the bound, or than `known`.
+    """
+    lengths = arcs.integer_lengths(np.ones(len(arcs.tail)))
+    paths = arcs.shortest_paths(lengths)
+    best, load = arcs.load_bound(lengths, paths[0]), arcs.arc_loads(*paths).astype(float)
+    share = min(1.0, (FEW_NODES / arcs.nodes) ** 3)
+    for steepness, tries in STEEPNESS_TRIES:
+        mean = np.zeros(len(arcs.tail))
+        for _ in range(ceil(share * tries)):
+            total = load.sum(axis=0)
+            if total.max() <= NEAR * max(best, known):
+                return best, lengths
+            weight = np.exp(steepness * (total / total.max() - 1))
+            mean += weight / weight.sum()
+            paths = arcs.shortest_paths(length := arcs.integer_lengths(weight))
+            if (bound := arcs.load_bound(length, paths[0])) > best:
+                best, lengths = bound, length
+            move = arcs.arc_loads(*paths) - load
+            saved = -(move @ weight) / np.maximum(load @ weight, 1)
+            move *= np.maximum(saved / max(saved.max(), TINY), 0)[:, None]
+            load += _best_part(total, move.sum(axis=0), steepness / total.max()) * move
+        length = arcs.integer_lengths(mean)
+        if (bound := arcs.load_bound(length)) > best:
+            best, lengths = bound, length
+    return best, lengths
+
+
+def _best_part(load: np.ndarray, move: np.ndarray, steepness: float) -> float:
+    """Return the part of a move, up to 1, with the smallest sum of ``exp(steepness * load)``."""
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        part = (low + high) / 2
+        moved = load + part * move
+        falls = np.exp(steepness * (moved - moved.max())) @ move < 0
+        low, high = (part, high) if falls else (low, part)
+    return low
 
 
 def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarray:
@@ -403,6 +413,7 @@ def _best_lengths(arcs: WeightedArcs, group: IntArray, starts: int) -> np.ndarra
         A_eq=np.repeat([1.0, 0.0], [count, starts * nodes])[None],
         b_eq=[1.0],
         bounds=np.stack([np.zeros(size), most], axis=1),
+        method="highs-ipm",
     )
     lengths: np.ndarray = np.maximum(found.x[:count], 0)
     return lengths

@@ -31,15 +31,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..topology import IntArray
-from .congestion import PACE, WeightedArcs
+from .congestion import WeightedArcs
 
 __all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
            "least_tree_length", "length_bound"]  # fmt: skip
 
 #: The rounds of multiplicative weights before the first linear program, if all routes are paths and
-#: if some are trees, but more for the trees of few demands; and the most linear programs. A weight
-#: grows more slowly in many rounds, but never more slowly than by the factor exp(`LEAST_PACE`).
-PATH_ROUNDS, TREE_ROUNDS, FIRST_TREES, MOST_PROGRAMS, LEAST_PACE = 32, 8, 300, 40, 0.1
+#: if some are trees, but more for the trees of few demands; and the most linear programs. A full
+#: load multiplies a weight by exp(`PACE`) in a round; if there are many, by less, but never by less
+#: than exp(`LEAST_PACE`).
+PATH_ROUNDS, TREE_ROUNDS, FIRST_TREES, MOST_PROGRAMS, PACE, LEAST_PACE = 32, 8, 300, 40, 0.5, 0.1
 
 #: The routes with which the first linear program is solved at the latest, the most pivots of the
 #: simplex method, and the load, relative to the bound, with which the search ends.

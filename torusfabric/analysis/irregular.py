@@ -16,14 +16,15 @@ import numpy as np
 
 from ..collective import Collective
 from ..topology import IntArray, Topology
-from .congestion import WeightedArcs, congestion_time
+from .congestion import WeightedArcs, congestion_lengths
 from .cuts import Cut, MessageFlows, cut_text, worst_cut_of_flows
 from .fractional import Demand, FractionalRoutes, find_fractional_routes, length_bound
 from .partitions import worst_group_partition
 
 __all__ = ["TrafficDemands", "allreduce_demands", "allreduce_routes", "group_worst_cut",
            "irregular_least_steps", "irregular_least_time", "irregular_limit_text",
-           "irregular_longest_distance", "traffic_demands", "traffic_routes"]  # fmt: skip
+           "irregular_longest_distance", "traffic_demands", "traffic_lengths",
+           "traffic_routes"]  # fmt: skip
 
 #: The largest denominator of a bound; the bound of a larger one is rounded down.
 LARGEST_DENOMINATOR = 1000
@@ -158,10 +159,15 @@ def traffic_routes(topology: Topology, collective: Collective) -> FractionalRout
         or (several and receivers * topology.nodes > MOST_RECEIVERS)
     ):
         return None
-    moved = _find_deliveries(topology, collective)
-    known = max(_least_time_by_cuts(topology, collective), _least_time_at_nodes(moved, None))
-    known *= moved.longest
+    known = _load_by_cuts(topology, collective)
     return find_fractional_routes(WeightedArcs(found.network), found.demands, known)
+
+
+def _load_by_cuts(topology: Topology, collective: Collective) -> Fraction:
+    """Return a bound on the flits of the busiest arc, by cuts and by the busiest node."""
+    moved = _find_deliveries(topology, collective)
+    least = max(_least_time_by_cuts(topology, collective), _least_time_at_nodes(moved, None))
+    return least * moved.longest
 
 
 @lru_cache(maxsize=16)
@@ -222,16 +228,31 @@ def irregular_least_steps(
     least = ceil(times * longest / -(-longest // chunks))
     if collective.reducing and collective.to_all:
         return least
-    found = traffic_routes(topology, collective)
     demands, block = traffic_demands(topology, collective), -(-longest // chunks)
     cut = _worst_traffic_cut(topology, collective, block)
     if cut is not None:
         least = max(least, ceil(cut.message_times))
-    if found is None:
+    lengths = traffic_lengths(topology, collective)
+    if lengths is None:
         return least
     arcs, counts = WeightedArcs(demands.network), demands.blocks(block)
     weighed = [demand._replace(amount=n) for demand, n in zip(demands.demands, counts, strict=True)]
-    return max(least, ceil(length_bound(arcs, weighed, found.lengths)))
+    return max(least, ceil(length_bound(arcs, weighed, lengths)))
+
+
+def traffic_lengths(topology: Topology, collective: Collective) -> IntArray | None:
+    """Return the lengths of arcs from which the bound on the busiest arc follows, or None.
+
+    They are those of `traffic_routes`. If there are too many demands for these, they are those of
+    `congestion_lengths`, or None if some demand has several receivers.
+    """
+    routes = traffic_routes(topology, collective)
+    if routes is not None:
+        return routes.lengths
+    demands = traffic_demands(topology, collective).demands
+    if not demands or any(len(demand.receivers) > 1 for demand in demands):
+        return None
+    return _farthest_lengths(topology, collective)[1]
 
 
 def irregular_least_time(topology: Topology, collective: Collective, ports: int | None) -> Fraction:
@@ -249,7 +270,7 @@ def irregular_least_time(topology: Topology, collective: Collective, ports: int 
     The bound is the largest of:
 
     - The load of the busiest arc, if each message goes by the best paths to the farthest of its
-      receivers: the linear program of `congestion_time`. If each message has one receiver, no
+      receivers: the linear program of `congestion_lengths`. If each message has one receiver, no
       other bound is larger.
     - At each node, the flits that it receives divided by its in-ports; and the flits that it sends
       divided by its out-ports. A message for several nodes leaves its source once.
@@ -319,6 +340,16 @@ def _least_load(topology: Topology, collective: Collective) -> Fraction:
     routes = traffic_routes(topology, collective)
     if routes is not None and routes.load <= FAR * routes.bound:
         return routes.bound
+    found = _farthest_lengths(topology, collective)[0]
+    return found if routes is None else max(found, routes.bound)
+
+
+@lru_cache(maxsize=16)
+def _farthest_lengths(topology: Topology, collective: Collective) -> tuple[Fraction, IntArray]:
+    """Return the bound of `congestion_lengths` and its lengths, if each message has one receiver.
+
+    It is the farthest of the receivers of the message.
+    """
     moved = _find_deliveries(topology, collective)
     network, flits = moved.network, moved.flits[moved.message]
     demand = np.zeros((network.nodes, network.nodes), np.int64)
@@ -326,8 +357,7 @@ def _least_load(topology: Topology, collective: Collective) -> Fraction:
     order = np.lexsort((-away, moved.message))
     first = order[np.unique(moved.message[order], return_index=True)[1]]
     np.add.at(demand, (moved.source[first], moved.target[first]), flits[first])
-    found = congestion_time(network, demand)
-    return found if routes is None else max(found, routes.bound)
+    return congestion_lengths(network, demand, _load_by_cuts(topology, collective))
 
 
 def _round_down(bound: Fraction) -> Fraction:
@@ -367,13 +397,13 @@ def _worst_traffic_cut(topology: Topology, collective: Collective, block: int = 
     """
     if collective.reducing and collective.to_all:
         return None
-    moved, routes = _find_deliveries(topology, collective), traffic_routes(topology, collective)
+    moved, lengths = _find_deliveries(topology, collective), traffic_lengths(topology, collective)
     network = moved.network
     arcs, nodes = WeightedArcs(network), np.arange(network.nodes)
     sets = [nodes == node for node in nodes]
     sets += [row <= level for row in topology.grid[1] for level in np.unique(row)[:-1]]
-    if routes is not None:
-        for row in arcs.shortest_paths(routes.lengths)[0]:
+    if lengths is not None:
+        for row in arcs.shortest_paths(lengths)[0]:
             size = np.sort(row)
             far = np.argsort(np.diff(size))[-MOST_LEVELS:]
             sets += [row <= level for level in size[far]]
@@ -417,12 +447,12 @@ def irregular_limit_text(topology: Topology, collective: Collective) -> str:
         if collective.reducing:
             cut = cut._replace(leaving=not cut.leaving)
         return cut_text(topology, cut, "flit" if longest else "message")
-    routes = traffic_routes(topology, collective)
-    if routes is None:
+    lengths = traffic_lengths(topology, collective)
+    if lengths is None:
         return ""
     arcs = WeightedArcs(traffic_demands(topology, collective).network)
-    full = np.flatnonzero(routes.lengths > SMALL_LENGTH * routes.lengths.max())
-    first = int(routes.lengths.argmax())
+    full = np.flatnonzero(lengths > SMALL_LENGTH * lengths.max())
+    first = int(lengths.argmax())
     name = topology.node_name(int(arcs.tail[first]))
     return (
         f"{len(full)} links that are full in the linear program, such as that from node "

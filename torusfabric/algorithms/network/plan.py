@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.congestion import WeightedArcs
+from ...analysis.congestion import WeightedArcs, congestion_lengths
 from ...analysis.cuts import worst_cut
 from ...analysis.volume import least_time, longest_distance
 from ...collective import NO_NODE, Collective
@@ -336,7 +336,8 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
         most = float(least * chunks)
         if collective.local:  # an arc carries this many in these steps
             most = max(most, float(longest_distance(topology, collective)))
-        paths = route_messages(arcs, origin[moved], target[moved], most, options.seed)
+        lengths = None if collective.rooted else _arc_lengths(topology, collective)
+        paths = route_messages(arcs, origin[moved], target[moved], most, options.seed, lengths)
         found = schedule_paths(arcs, paths, (origin[moved], target[moved]), ids[moved])
         if not collective.rooted:
             return found
@@ -346,6 +347,19 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
         return quickest_steps(arcs, root, target[moved], ids[moved], counts) or found
 
     return _plan_in_chunks(topology, collective, options, plan_steps)
+
+
+def _arc_lengths(topology: Topology, collective: Collective) -> IntArray:
+    """Return the lengths of arcs from which the bound of an all-to-all or exchange follows."""
+    blocks = collective.blocks(topology, 1)
+    ids, known = np.arange(blocks.n_blocks), Fraction(0)
+    origin, target = blocks.origin(ids), blocks.postcondition(ids)
+    moved = (origin != target) & (target != NO_NODE)
+    demand = np.zeros((topology.nodes, topology.nodes), np.int64)
+    np.add.at(demand, (origin[moved], target[moved]), 1)
+    if not collective.local and (cut := worst_cut(topology, collective)) is not None:
+        known = cut.message_times
+    return congestion_lengths(topology, demand, known)[1]
 
 
 def _plan_halo(topology: Topology, collective: Collective, options: Options) -> Rounds:

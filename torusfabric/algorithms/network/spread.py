@@ -2,8 +2,7 @@
 
 Messages get shortest paths, or trees of shortest paths, a part of the messages at a time. An arc is
 the longer the more messages it carries already. Once all messages have arcs, this is repeated.
-Messages on an arc that still carries too many get other paths one by one. If this does not help,
-all is done again, and an arc that carries too many becomes longer for good. `schedule_trees`
+Messages on an arc that still carries too many get other paths one by one. `schedule_trees`
 chooses the steps of trees: in every step each arc sends, of the messages that wait for it, the
 message with the most hops to go.
 """
@@ -24,17 +23,16 @@ from ...topology import IntArray
 __all__ = ["ArcLists", "Arcs", "ArcLoads", "RouteRelief", "subtree_heights", "route_messages",
            "spread_messages", "schedule_trees", "schedule_hops"]  # fmt: skip
 
-#: The number of passes in which every message gets arcs; the number of parts of a pass; and the
-#: nodes times parts, which limits the parts on large networks.
-PASSES, PARTS, WORK_LIMIT = 3, 64, 8192
+#: The number of parts of a pass in which every message gets arcs; and the nodes times parts, which
+#: limits the parts on large networks.
+PARTS, WORK_LIMIT = 64, 8192
 
-#: The additional length of an arc, in hops, when it carries its target; and the exponent by which
-#: that length grows with the load.
-PENALTY, STEEPNESS = 1.0, 8
+#: The additional length of an arc, in hops, when it carries its target; and the exponents by which
+#: that length grows with the load: one for each pass, without and with known lengths of arcs.
+PENALTY, STEEPNESS, STEEPNESS_LENGTHS = 1.0, (8, 8, 8), (8, 16)
 
-#: The permanent increase of the length of an arc, in hops, for each part of the messages after
-#: which the arc carries twice its target. Why: around a hub, detours of many hops balance loads.
-PART_LENGTHENING = 2.0
+#: The part of hops in the length of an arc, if lengths are known.
+HOP_PART = 0.3
 
 #: The greatest length of an arc, in 1/1024 of a hop: sums of it fit in 64 bits.
 LONGEST_LENGTH = 2**40
@@ -45,14 +43,11 @@ OVERLOAD_FACTOR, LENGTHENING = 2.0, 0.3
 
 #: Targets for the load of arcs, one after another, relative to the lower bound. Then the most nodes
 #: that may be visited for that: in all, and for each message and node.
-LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
+LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 450_000, 200
 
 #: The additional length of an arc, in hops, for each hop before it in a tree. Why: of two equally
 #: long trees, the shallow one is better.
 DEPTH_PENALTY = 0.7
-
-#: The load of the busiest arc, relative to the lower bound, with which no other paths are tried.
-NEAR_LOAD = 1.03
 
 #: A function of (by, messages) that returns the arcs of messages, see `spread_messages`.
 Choose: TypeAlias = Callable[["IntArray", "IntArray"], Sequence["IntArray"]]
@@ -64,7 +59,7 @@ def spread_messages(
     most: float,
     random: np.random.Generator,
     choose: Choose,
-    lengthening: float = 0.0,
+    lengths: IntArray | None = None,
 ) -> list[list[int]]:
     """Choose arcs for each message so that all arcs carry about equally many messages.
 
@@ -85,30 +80,29 @@ def spread_messages(
         Function that chooses the arcs of the messages with the numbers `messages`, and returns an
         array of arc numbers for each. ``by[start, node]`` is the last arc of the currently shortest
         path from node `start` to `node`.
-    lengthening : float
-        Permanent increase of the length of an arc, in hops, for each part of the messages after
-        which the arc carries ``2 * most`` messages. It is proportional to the messages beyond
-        `most`, and begins after the first pass.
+    lengths : ndarray of int, shape (arcs,), optional
+        Lengths of arcs from which the best bound on the load follows; if they are not given, an arc
+        is as long as the time until a block is forwarded. Why: around a hub, detours of many hops
+        balance loads, and only the lengths of full arcs show them.
     """
-    load, longer = np.zeros(len(arcs.tail), np.int64), np.zeros(len(arcs.tail))
+    load = np.zeros(len(arcs.tail), np.int64)
     taken: list[IntArray] = [np.empty(0, int)] * count
     parts = max(4, min(PARTS, WORK_LIMIT // arcs.nodes, count))
-    for number in range(PASSES):
+    base = arcs.relative_forwarding_time
+    if lengths is not None:
+        base = lengths / lengths.mean() + HOP_PART * base
+    for steepness in STEEPNESS if lengths is None else STEEPNESS_LENGTHS:
         for part in np.array_split(random.permutation(count), parts):
             for message in part.tolist():
                 load[taken[message]] -= 1
-            length = (
-                arcs.relative_forwarding_time + PENALTY * ((load + 1) / max(1.0, most)) ** STEEPNESS
-            )
-            length = length + longer + 0.1 * random.random(len(load))
+            length = base + PENALTY * ((load + 1) / max(1.0, most)) ** steepness
+            length = length + 0.1 * random.random(len(load))
             _, by = arcs.shortest_paths(
                 np.clip(np.rint(length * 1024), 1, LONGEST_LENGTH).astype(np.int64)
             )
             for message, chosen in zip(part.tolist(), choose(by, part), strict=True):
                 taken[message] = chosen
                 load[chosen] += 1
-            if number:
-                longer = np.maximum(0, longer + lengthening * (load / max(1.0, most) - 1))
     return [chosen.tolist() for chosen in taken]
 
 
@@ -324,7 +318,12 @@ def subtree_heights(
 
 
 def route_messages(
-    arcs: WeightedArcs, source: IntArray, target: IntArray, most: float, seed: int = 0
+    arcs: WeightedArcs,
+    source: IntArray,
+    target: IntArray,
+    most: float,
+    seed: int = 0,
+    lengths: IntArray | None = None,
 ) -> list[list[int]]:
     """Return a path for each message, as the list of its arcs, so that no arc is much too busy.
 
@@ -338,6 +337,8 @@ def route_messages(
         Lower bound of the load of the busiest arc, in messages.
     seed : int
         Seed of the search.
+    lengths : ndarray of int, shape (arcs,), optional
+        Lengths of arcs from which the lower bound follows.
 
     Examples
     --------
@@ -354,16 +355,11 @@ def route_messages(
     def choose_paths(by: IntArray, part: IntArray) -> list[IntArray]:
         return arcs.find_paths(by, source[part], target[part])
 
-    tried, goals = [], [(goal,) for goal in target.tolist()]
-    for lengthening in (0.0, PART_LENGTHENING):
-        paths = spread_messages(arcs, len(source), most, random, choose_paths, lengthening)
-        tried.append(relieved := RouteRelief(arcs, paths, goals, random))
-        for aim in LOAD_TARGETS:
-            relieved.relieve_arcs(ceil(aim * most))
-        if relieved.least <= max(NEAR_LOAD * most, ceil(most), relieved.longest_path):
-            break
-    # Long paths take as many steps as busy arcs.
-    return min(tried, key=lambda one: max(one.least, one.longest_path)).best
+    paths = spread_messages(arcs, len(source), most, random, choose_paths, lengths)
+    relieved = RouteRelief(arcs, paths, [(goal,) for goal in target.tolist()], random)
+    for aim in LOAD_TARGETS:
+        relieved.relieve_arcs(ceil(aim * most))
+    return relieved.best
 
 
 class RouteRelief(ArcLoads):
@@ -398,11 +394,6 @@ class RouteRelief(ArcLoads):
         self._receivers = receivers
         self.least = max(map(len, self.over), default=0)
         self._looks = min(looks, LOOKS_PER_PAIR * len(routes) * arcs.nodes)
-
-    @property
-    def longest_path(self) -> int:
-        """Number of arcs of the longest route in `best`."""
-        return max(map(len, self.best), default=0)
 
     def relieve_arcs(self, aim: int) -> None:
         """Give messages other routes until no arc carries more than `aim` messages.

@@ -36,6 +36,7 @@ from ...analysis.irregular import (
     irregular_least_steps,
     irregular_least_time,
     traffic_demands,
+    traffic_lengths,
     traffic_routes,
 )
 from ...collective import Blocks, Collective
@@ -45,6 +46,7 @@ from ..algorithm import Algorithm, Options, all_ports_reason
 from ..network.plan import ANY_NETWORK
 from ..network.rates import plan_with_slow_links
 from ..network.slots import choose_steps, schedule_paths
+from ..network.spread import route_messages
 from .routes import round_routes, spread_routes
 
 __all__ = ["ANY_TRAFFIC"]
@@ -188,17 +190,16 @@ def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
     routes = (allreduce_routes if summed else traffic_routes)(topology, collective)
     if routes is not None:
         shares = _arc_shares(topology, routes)
+        hops = shares.sum(axis=1)
     else:
-        # Each demand counts as spread evenly over all arcs.
-        hops = [_least_hops(found.network, demand) for demand in found.demands]
-        shares = np.repeat(np.array(hops)[:, None] / topology.linked.sum(), 2, axis=1)
+        shares, hops = _least_shares(topology, collective)
     loads: dict[int, int] = {}
     for chunks in sorted(counts):
         flits = -(-(longest or chunks) // chunks)
         blocks = found.blocks(flits) if longest else chunks * found.blocks(1)
-        on_arcs = np.full(shares.shape[0], chunks) @ shares if summed else blocks @ shares
-        if not loads or on_arcs.sum() <= MOST_HOPS:
-            loads[chunks] = ceil(on_arcs.max(initial=0) - 1e-6)
+        blocks = np.full(shares.shape[0], chunks) if summed else blocks
+        if not loads or blocks @ hops <= MOST_HOPS:
+            loads[chunks] = ceil((blocks @ shares).max(initial=0) - 1e-6)
     return loads
 
 
@@ -216,6 +217,20 @@ def _arc_shares(topology: Topology, found: FractionalRoutes) -> Any:
             arcs += [arc if arc >= 0 else ~arc for arc in route]
             parts += [part] * len(route)
     return csr_array((parts, (rows, arcs)), shape=(len(found.routes), int(topology.linked.sum())))
+
+
+def _least_shares(topology: Topology, collective: Collective) -> tuple[np.ndarray, IntArray]:
+    """Return the part of each demand on the busiest arc, and its hops, if routes are not known.
+
+    The part follows from the lengths of arcs that prove the bound, or from a spread over all arcs.
+    """
+    found, lengths = traffic_demands(topology, collective), traffic_lengths(topology, collective)
+    hops = np.array([_least_hops(found.network, demand) for demand in found.demands])
+    if lengths is None:
+        return hops[:, None] / topology.linked.sum(), hops
+    away, _ = WeightedArcs(found.network).shortest_paths(lengths)
+    ends = np.array([(demand.source, demand.receivers[0]) for demand in found.demands])
+    return away[ends[:, :1], ends[:, 1:]] / lengths.sum(), hops
 
 
 def _least_hops(network: Topology, demand: Demand) -> int:
@@ -343,7 +358,12 @@ class _TrafficPlanner:
             demand = np.array([demands.number[pair] for pair in ends])
             yield self._share_routes(arcs, demands.demands, found, demand, chunks)
         most = max(least, FEW_BLOCKS)
-        yield spread_routes(arcs, moves.source, moves.receivers, most, self.seed).best
+        lengths = None if found else traffic_lengths(self.topology, self.collective)
+        if lengths is None:
+            yield spread_routes(arcs, moves.source, moves.receivers, most, self.seed).best
+        else:
+            target = np.array([each[0] for each in moves.receivers])
+            yield route_messages(arcs, moves.source, target, most, self.seed, lengths)
 
     def _share_routes(
         self,
