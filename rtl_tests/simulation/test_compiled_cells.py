@@ -66,7 +66,7 @@ class Cells(Leaf):
     def __init__(self, width):
         self._width = width
         pair = Signal(width), Signal(width)
-        bits = 2 * sum(map(len, _made(*pair))) + 4 * width
+        bits = 2 * sum(map(len, _made(*pair))) + 8 * width
         super().__init__({"a": In(width), "b": In(width), "shown": Out(bits)})
 
     def elaborate(self, platform):
