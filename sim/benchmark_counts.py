@@ -113,7 +113,7 @@ CLOCKS = {
     "--max-flits 4 --target ecp5-45k",
     **{
         f"4x4 {name}": f"4x4 {name} {COST_OPTIONS} --target {DEVICE}"
-        for name in ("broadcast", "allgather", "allreduce")
+        for name in ("broadcast", "reduce")
     },
 }
 
