@@ -89,6 +89,17 @@ def test_bounds_are_those_of_the_whole_linear_program(name):
     assert load.max() == pytest.approx(found.load)
 
 
+@pytest.mark.parametrize("side", [9, 10, 12])
+def test_bounds_of_a_tornado_come_near_the_best(side):
+    """Messages k nodes along rings of n nodes load links by k (n - k) / n, whatever their paths."""
+    numbers, far = np.arange(side * side).reshape(side, side), (side - 1) // 2
+    goals = np.roll(numbers, -far, axis=1)
+    ends = [(int(a), int(b)) for a, b in zip(numbers.ravel(), goals.ravel(), strict=True)]
+    time = least_time(tf.Torus(side, side), tf.parse_collective("pattern", traffic=ends))
+    best = Fraction(far * (side - far), side)
+    assert Fraction(995, 1000) * best < time <= best
+
+
 def test_rounded_routes_keep_their_shares():
     """Each route gets the whole blocks of its share; the others go where arcs are least busy."""
     routes: list[dict[tuple[int, ...], float]] = [{(0, 1): 0.5, (2,): 0.5}, {(2,): 1.0}]

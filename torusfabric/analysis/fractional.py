@@ -37,12 +37,15 @@ __all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
            "least_tree_length", "length_bound"]  # fmt: skip
 
 #: The rounds of multiplicative weights before the first linear program, if all routes are paths and
-#: if some are trees, but more for the trees of few demands; and the most linear programs. A full
-#: load multiplies a weight by exp(`PACE`) in a round; if there are many, by less, but never by less
-#: than exp(`LEAST_PACE`).
-PATH_ROUNDS, TREE_ROUNDS, FIRST_TREES, MOST_PROGRAMS, PACE, LEAST_PACE = 32, 8, 300, 40, 0.5, 0.1
+#: if some are trees, but more for the trees of few demands; and the most linear programs.
+PATH_ROUNDS, TREE_ROUNDS, FIRST_TREES, MOST_PROGRAMS = 64, 8, 300, 40
 
-#: The routes with which the first linear program is solved at the latest, the most pivots of the
+#: In the first round, the weight of the busiest link grows by the factor exp(`PACE`); after
+#: `SLOWING` rounds, the logarithm of this factor is half as large. Why: if weights grow by equal
+#: factors for ever, the lengths alternate about the best ones.
+PACE, SLOWING = 1.5, 8
+
+#: The routes with which no more are added before the first linear program, the most pivots of the
 #: simplex method, and the load, relative to the bound, with which the search ends.
 FIRST_COLUMNS, MOST_PIVOTS, NEAR = 2_500, 80_000, 1.003
 
@@ -133,15 +136,12 @@ def find_fractional_routes(
     (5.0, 4.99, [{(0,): 0.5, (1, 5): 0.5}])
     """
     search = _ColumnSearch(arcs, demands, links)
-    weight, rounds, pace = np.ones(search.link_count), PATH_ROUNDS, PACE
+    weight, rounds = np.ones(search.link_count), PATH_ROUNDS
     if not search.all_paths:
         rounds = max(TREE_ROUNDS, FIRST_TREES // len(demands))
-        pace = max(LEAST_PACE, PACE * TREE_ROUNDS / rounds)
-    for _ in range(rounds):
-        load = search.add_routes(weight)
-        weight = weight * np.exp(pace * load / max(load.max(), 1))
-        if len(search.columns) > FIRST_COLUMNS:
-            break
+    for number in range(rounds):
+        load = search.add_routes(weight, keep=len(search.columns) <= FIRST_COLUMNS)
+        weight = weight * np.exp(PACE / (1 + number / SLOWING) * load / max(load.max(), 1))
     mean = np.zeros(len(weight))
     for number in range(MOST_PROGRAMS):
         share, most, lengths = search.solve_program()
@@ -203,11 +203,11 @@ class _ColumnSearch:
         """True if each demand has one receiver."""
         return not self._several
 
-    def add_routes(self, weight: np.ndarray) -> IntArray:
+    def add_routes(self, weight: np.ndarray, *, keep: bool = True) -> IntArray:
         """Add the shortest route of each demand, for links of lengths proportional to `weight`.
 
-        The estimate is raised if these lengths give a larger one. The result is the load of each
-        link if all data take these routes.
+        The estimate is raised if these lengths give a larger one, and that is all without `keep`.
+        The result is the load of each link if all data take these routes.
         """
         arcs, lengths = self.arcs, self.arcs.integer_lengths(weight)
         distance, by = arcs.shortest_paths(length := lengths[self.link])
@@ -226,7 +226,8 @@ class _ColumnSearch:
             total += amount * int(length[route].sum())
         for demand, route in routes:
             np.add.at(load, self.link[route], self.amount[demand])
-            self.columns[demand, tuple(route)] = None
+            if keep:
+                self.columns[demand, tuple(route)] = None
         bound = Fraction(total, int(lengths.sum()))
         if bound > self.estimate:
             self.estimate, self.lengths = bound, lengths
