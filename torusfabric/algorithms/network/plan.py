@@ -336,9 +336,16 @@ def _plan_routed(topology: Topology, collective: Collective, options: Options) -
         most = float(least * chunks)
         if collective.local:  # an arc carries this many in these steps
             most = max(most, float(longest_distance(topology, collective)))
-        lengths = None if collective.rooted else _arc_lengths(topology, collective)
-        paths = route_messages(arcs, origin[moved], target[moved], most, options.seed, lengths)
-        found = schedule_paths(arcs, paths, (origin[moved], target[moved]), ids[moved])
+        ends, found = (origin[moved], target[moved]), None
+        # Lengths of arcs lead around hubs; without them, paths have fewer hops.
+        proved = () if collective.rooted else (_arc_lengths(topology, collective),)
+        for lengths in (*proved, None):
+            paths = route_messages(arcs, *ends, most, options.seed, lengths)
+            steps = schedule_paths(arcs, paths, ends, ids[moved])
+            found = steps if found is None else min(found, steps, key=len)
+            if len(found) <= ceil(most):
+                break
+        assert found is not None
         if not collective.rooted:
             return found
         fewest = max(ceil(least * chunks), longest_distance(topology, collective))
