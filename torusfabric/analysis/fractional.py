@@ -133,7 +133,7 @@ def find_fractional_routes(
     >>> arcs = WeightedArcs(tf.Torus(3))
     >>> found = find_fractional_routes(arcs, [Demand(0, (1,), 10)])
     >>> found.load, round(float(found.bound), 2), found.routes
-    (5.0, 4.99, [{(0,): 0.5, (1, 5): 0.5}])
+    (5.0, 5.0, [{(0,): 0.5, (1, 5): 0.5}])
     """
     search = _ColumnSearch(arcs, demands, links)
     weight, rounds = np.ones(search.link_count), PATH_ROUNDS
