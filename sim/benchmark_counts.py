@@ -92,6 +92,16 @@ HARDWARE = (
 #: Device for which these fabrics are synthesized.
 DEVICE = "ecp5-85k"
 
+#: Tori of the page "What it costs": each collective in a fabric of its own.
+COST_TORI = ("4x4", "8x8")
+
+#: Arguments of the commands of that page.
+COST_OPTIONS = "--width 32 --flits 4"
+
+#: Costs of a fabric on that page: name -> key of `torusfabric compare`.
+COST_KEYS = {"LUTs": "luts", "FFs": "ffs", "block RAMs": "brams", "memory bits": "memory_bits",
+             "GE": "gates", "cycles": "cycles"}  # fmt: skip
+
 
 class Clock(NamedTuple):
     """A whole fabric whose clock is measured, by place and route.
@@ -104,22 +114,27 @@ class Clock(NamedTuple):
         Arguments of `torusfabric synth` that describe the fabric.
     goal : int
         Clock in MHz that the fabric should reach.
-    target : str
-        Device.
     ram : str
-        Rule for memories; ``auto`` leaves the choice to `torusfabric synth`.
+        Rule for memories. Why LUT RAM: a block RAM alone takes 5.8 ns.
     """
 
     name: str
     command: str
     goal: int
-    target: str = "ecp5-25k"
-    ram: str = "auto"
+    ram: str = "registers:2,distributed"
 
+    @property
+    def synthesis(self) -> str:
+        """Arguments of `torusfabric synth`."""
+        return f"{self.command} --ram {self.ram} --target {CLOCK_DEVICE}"
+
+
+#: Device on which these fabrics are placed.
+CLOCK_DEVICE = "ecp5-25k"
 
 #: Whole fabrics whose clock is measured: *wires* have one input per out-port, *tables* several, and
-#: *engines* serve several collectives. Why LUT RAM in engines: a block RAM alone takes 5.8 ns.
-CLOCKS = (
+#: *engines* serve several collectives.
+WHOLE = (
     Clock("wires", "4x4 allgather:hamiltonian --width 32 --flits 2", 280),
     Clock("wires, 8x8", "8x8 allgather:hamiltonian --width 4", 280),
     Clock("wires with streams",
@@ -137,6 +152,13 @@ CLOCKS = (
           "4 allgather,allreduce --width 8 --max-flits 4 --tables ram --rows 16 --inputs all",
           220, ram="distributed"),
 )  # fmt: skip
+
+#: Arguments of `torusfabric synth` for all fabrics whose clock is measured: those of `WHOLE`, and
+#: those of the page "What it costs".
+CLOCKS = {case.name: case.synthesis for case in WHOLE} | {
+    f"4x4 {name}": f"4x4 {name} {COST_OPTIONS} --target {DEVICE}"
+    for name in ("broadcast", "allgather", "allreduce")
+}
 
 #: CLOCK_NOISE: share by which another placement alone may lower a clock frequency.
 #: PLACEMENTS: placements of each fabric; the median of their clock frequencies counts.
@@ -235,15 +257,29 @@ def count_hardware(progress: Progress, program: Program = HERE) -> Counts:
     return found
 
 
+def count_costs(progress: Progress, program: Program = HERE) -> Counts:
+    """Return the costs of each collective on `COST_TORI`, by the program of one commit.
+
+    A torus whose command fails has none.
+    """
+    found: Counts = {}
+    for done, torus in enumerate(COST_TORI):
+        progress(done, len(COST_TORI), torus)
+        report = program.report(f"compare {torus} all {COST_OPTIONS} --target {DEVICE},asic")
+        for row in report["collectives"] if report else ():
+            fabric = f"{torus} {row['collective']}"
+            found |= {f"{fabric}, {name}": row[key] for name, key in COST_KEYS.items()}
+    return found
+
+
 def measure_clocks(progress: Progress, program: Program = HERE) -> dict[str, float]:
     """Return the clock frequencies of the fabrics in `CLOCKS` in MHz, by one commit's program."""
     found = {}
-    for done, case in enumerate(CLOCKS):
-        progress(done, len(CLOCKS), case.name)
-        options = f"--target {case.target} --ram {case.ram} --pnr --seeds {PLACEMENTS}"
-        report = program.report(f"synth {case.command} {options}")
+    for done, (name, command) in enumerate(CLOCKS.items()):
+        progress(done, len(CLOCKS), name)
+        report = program.report(f"synth {command} --pnr --seeds {PLACEMENTS}")
         if report:
-            found[f"{case.name}, MHz"] = report["fabric"]["fmax_mhz"]
+            found[f"{name}, MHz"] = report["fabric"]["fmax_mhz"]
     return found
 
 

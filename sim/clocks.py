@@ -1,6 +1,6 @@
 """Clocks of whole fabrics on an ECP5 of speed grade 6, each with its slowest path.
 
-Each fabric of `CLOCKS` in `benchmark_counts.py` is placed and routed with several seeds. Routers
+Each fabric of `WHOLE` in `benchmark_counts.py` is placed and routed with several seeds. Routers
 are not placed alone, so that the time goes into whole fabrics. The median of the seeds counts,
 beside the slowest path of the placement with this median: its ends, the tables (LUTs) between them,
 and the share of its time that is spent in wires. "Limit" is the clock if wires took no time.
@@ -20,14 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmark_counts import CLOCK_NOISE, CLOCKS, PLACEMENTS, Clock
+from benchmark_counts import CLOCK_DEVICE, CLOCK_NOISE, PLACEMENTS, WHOLE, Clock
 from rich.console import Console
 from rich.table import Table
 
 import torusfabric as tf
 from torusfabric.cli.output import print_json, print_notices, progress_bar
-from torusfabric.fpga.synthesis.synthesize import Workplace
-from torusfabric.verilog.module_text import AUTO
 
 KEPT = Path(__file__).parent / "measured" / "clocks.json"
 
@@ -38,19 +36,16 @@ Row = dict[str, Any]
 def measure(case: Clock, seeds: int, progress: Any) -> Row:
     """Return the figures of a fabric: its clock in MHz, LUTs, and the slowest path."""
     fabric = tf.FabricSpec.parse(case.command).make().fabric
-    # The first synthesis chooses the forms of memories. The second one places the fabric alone.
-    ram = tf.synthesize(fabric, case.target).ram if case.ram == AUTO else case.ram
-    design = replace(tf.emit(fabric, ram=ram), classes={})
-    report = tf.synthesize(design, case.target, pnr=True, seeds=seeds, progress=progress,
-                           workplace=Workplace(jobs=1))  # fmt: skip
+    design = replace(tf.emit(fabric, ram=case.ram), classes={})
+    report = tf.synthesize(design, CLOCK_DEVICE, pnr=True, seeds=seeds, progress=progress)
     found = report.fabric
     path = found["slowest_path"] or {}
     delay = path.get("logic_ns", 0) + path.get("wire_ns", 0)
     return {
         "name": case.name,
         "command": case.command,
-        "target": case.target,
-        "ram": ram,
+        "target": CLOCK_DEVICE,
+        "ram": case.ram,
         "goal": case.goal,
         "mhz": found["fmax_mhz"],
         "by_seed": found["fmax_by_seed"],
@@ -72,7 +67,7 @@ def read_kept() -> dict[str, Row]:
 def keep_row(row: Row) -> None:
     """Write a row into the file of kept rows, in place of the row of the same fabric."""
     now = read_kept() | {row["name"]: row}
-    rows = [now[case.name] for case in CLOCKS if case.name in now]
+    rows = [now[case.name] for case in WHOLE if case.name in now]
     KEPT.write_text(json.dumps({"version": 1, "rows": rows}, indent=1) + "\n", "utf-8")
 
 
@@ -115,7 +110,7 @@ def main() -> int:
     arguments = parser.parse_args()
     kept, rows = read_kept(), []
     with print_notices():
-        for case in (case for case in CLOCKS if arguments.only in case.name):
+        for case in (case for case in WHOLE if arguments.only in case.name):
             with progress_bar(case.name) as progress:
                 rows.append(measure(case, arguments.seeds, progress))
             if arguments.keep:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory, ReadPort, WritePort
-from support.system import Element, ElementShape
+from support.system import Element
 
 from .arithmetic import (
     ADD_CYCLES,
@@ -116,13 +116,9 @@ class GradientElement(Element):
     ----------
     sizes : Sizes
         The sizes of the problem.
-    shape : ElementShape
-        The widths of the ports.
     """
 
-    def __init__(self, sizes: Sizes, shape: ElementShape) -> None:
-        self._sizes = sizes
-        super().__init__(shape)
+    sizes: Sizes
 
     def elaborate(self, platform: object) -> Module:
         """Build memories, arithmetic and control."""
@@ -144,7 +140,7 @@ class GradientElement(Element):
         Bit k of `valid` is high if a point entered the pipeline k cycles ago, bit k of `last` if it
         was the last.
         """
-        sizes, cycles = self._sizes, STENCIL_CYCLES + MULTIPLY_CYCLES
+        sizes, cycles = self.sizes, STENCIL_CYCLES + MULTIPLY_CYCLES
         self._begin, active, ends = Signal(), Signal(), Signal()
         self._at, self._column, self._row = (
             Signal(range(size)) for size in (sizes.points, sizes.columns, sizes.rows)
@@ -167,7 +163,7 @@ class GradientElement(Element):
         The memory of p has one more row above and one below, for points of the neighbours there. It
         is read at three places at once, so it consists of three block RAMs.
         """
-        sizes = self._sizes
+        sizes = self.sizes
 
         def add_memory(name: str, depth: int, reads: int) -> tuple[list[ReadPort], WritePort]:
             m.submodules[name] = memory = Memory(shape=WORD_BITS, depth=depth, init=[])
@@ -237,7 +233,7 @@ class GradientElement(Element):
             updated, applied = (bits[cycles + MULTIPLY_CYCLES]
                                 for cycles in (UPDATE_CYCLES, STENCIL_CYCLES))  # fmt: skip
             m.d.comb += signal.eq((self._update & updated) | (self._stencil & applied))
-        place, writes = Signal(range(self._sizes.points)), Signal()
+        place, writes = Signal(range(self.sizes.points)), Signal()
         m.d.comb += writes.eq(Mux(self._stencil, valid[STENCIL_CYCLES], valid[UPDATE_CYCLES]))
         m.d.sync += place.eq(Mux(self._begin, 0, place + writes))
         m.d.comb += [
@@ -250,12 +246,12 @@ class GradientElement(Element):
             self._q_write.en.eq(self._stencil & writes),
         ]  # fmt: skip
         with m.If(self._direction):
-            m.d.comb += self._p_write.addr.eq(place + self._sizes.columns)
+            m.d.comb += self._p_write.addr.eq(place + self.sizes.columns)
             m.d.comb += [self._p_write.data.eq(second.sum), self._p_write.en.eq(writes)]
 
     def _add_control(self, m: Module) -> None:
         """Add the states of an iteration."""
-        sizes, send, receive = self._sizes, self.send, self.receive
+        sizes, send, receive = self.sizes, self.send, self.receive
         m.submodules.divider = divider = Divider()
         rho, left = Signal(WORD_BITS), Signal(range(sizes.iterations + 1))
         is_rho = Signal()
@@ -310,7 +306,7 @@ class GradientElement(Element):
 
     def _add_exchange(self, m: Module) -> None:
         """Add the states that send the sides of the block, and receive those of its neighbours."""
-        sizes, send, receive, columns = self._sizes, self.send, self.receive, self._sizes.columns
+        sizes, send, receive, columns = self.sizes, self.send, self.receive, self.sizes.columns
         sides, origin = sizes.side_addresses, self.receive.payload.origin
         firsts, steps = Array(side[0] for side in sides), Array(side.step for side in sides)
         # The word that is read or received, its side and its address; and the offered word.

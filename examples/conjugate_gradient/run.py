@@ -15,19 +15,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.command import (
-    Application,
-    Report,
-    hardware_costs,
-    load_pyplot,
-    parse_torus,
-    write_verilog,
-)
+from support.command import Outcome, parse_torus, run_command
 from support.job import run_job
 from support.system import System
 
@@ -64,9 +58,10 @@ def make_program(sizes: Sizes) -> tf.Program:
 def make_system(program: tf.Program, sizes: Sizes) -> System:
     """Return the elements with the fabric between them."""
     address = max((sizes.points - 1).bit_length(), 1)
-    return System(program, partial(GradientElement, sizes), width=WORD_BITS,
-                  memory=(address, WORD_BITS), modes=[REDUCE, EXCHANGE, REDUCE],
-                  repeat=sizes.iterations)  # fmt: skip
+    return System(
+        program, GradientElement, sizes, width=WORD_BITS, memory=(address, WORD_BITS),
+        modes=[REDUCE, EXCHANGE, REDUCE] * sizes.iterations,
+    )  # fmt: skip
 
 
 def forecast_steps(system: System, sizes: Sizes) -> dict[str, int]:
@@ -130,10 +125,10 @@ def parse_sizes(arguments: argparse.Namespace) -> Sizes:
     return Sizes((sides[0], sides[1]), points[0] // sides[0], points[1] // sides[1], 1)
 
 
-def draw_iteration(steps: dict[str, int], residuals: list[float], path: Path) -> None:
+def draw_iteration(steps: dict[str, int], residuals: list[float], figure: Any) -> None:
     """Draw the time line of an iteration, and the residual of each iteration."""
-    plt = load_pyplot()
-    figure, (time, progress) = plt.subplots(2, figsize=(7, 5), layout="constrained")
+    figure.set_size_inches(7, 5)
+    time, progress = figure.subplots(2)
     begin = 0
     for row, (name, cycles) in enumerate(steps.items()):
         communicates = name.startswith(("all", "exchange"))
@@ -146,7 +141,6 @@ def draw_iteration(steps: dict[str, int], residuals: list[float], path: Path) ->
     progress.semilogy(np.array(residuals) / residuals[0], color="#c44e52")
     progress.set_xlabel("iteration")
     progress.set_ylabel("residual")
-    figure.savefig(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -158,8 +152,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="iterations, default until the residual is a millionth")  # fmt: skip
 
 
-def solve(arguments: argparse.Namespace) -> Report:
-    """Carry out the options; return the report."""
+def solve(arguments: argparse.Namespace) -> Outcome:
+    """Execute a job for these options."""
     sizes, most = parse_sizes(arguments), arguments.iterations
     program, sides = make_program(sizes), sizes.sides
     shape = (sides[0] * sizes.rows, sides[1] * sizes.columns)
@@ -174,7 +168,6 @@ def solve(arguments: argparse.Namespace) -> Report:
     solution = iterate(blocks, sides, reduction_of(program), goes_on)
     sizes = sizes._replace(iterations=len(solution.residuals) - 1)
     system = make_system(program, sizes)
-    write_verilog(system, arguments.verilog)
     job = run_job(system, blocks.view(np.uint32).reshape(len(blocks), -1), read=sizes.points,
                   engine=arguments.engine)  # fmt: skip
     words = job.words.astype(np.uint32)
@@ -191,7 +184,8 @@ def solve(arguments: argparse.Namespace) -> Report:
     if job.cycles != forecast or each not in ([], [sum(steps.values())]):
         raise tf.WorkFailed(f"A job takes {job.cycles} cycles and an iteration {each}, not "
                             f"{forecast} and {sum(steps.values())} as forecast")  # fmt: skip
-    report: Report = {
+    report = {
+        "result": f"{shape[0]} x {shape[1]} points: all as in the numpy model, bit by bit",
         "points": list(shape),
         "torus": arguments.torus,
         "iterations": sizes.iterations,
@@ -203,38 +197,14 @@ def solve(arguments: argparse.Namespace) -> Report:
         "run_cycles": sorted({*job.runs}),
         "points_compared": grid.size,
         "points_wrong": wrong,
-        "residual": solution.residuals[-1] / solution.residuals[0],
-        "error": error,
+        "residual": float(f"{solution.residuals[-1] / solution.residuals[0]:.2g}"),
+        "error": float(f"{error:.2g}"),
         "busy": round(3 * sizes.points / sum(steps.values()), 4),
     }
-    if arguments.picture:
-        draw_iteration(steps, solution.residuals, arguments.picture)
-    return report | hardware_costs(system, arguments.synth)
+    return report, system, partial(draw_iteration, steps, solution.residuals)
 
 
-def report_lines(report: Report) -> dict[str, str]:
-    """Return the lines of the printed report, by their titles."""
-    size, measured = " x ".join(map(str, report["points"])), report["iteration_cycles"]
-    return {
-        "": f"{size} points on {report['torus']}: all as in the numpy model, bit by bit",
-        "iterations": f"{report['iterations']}; residual {report['residual']:.1e} of the first, "
-                      f"error {report['error']:.1e}",
-        "cycles": f"{report['cycles']}, forecast {report['forecast']}",
-        **({"an iteration": f"{measured}, forecast {report['iteration_forecast']}"}
-           if measured else {}),
-        "pipelines busy": f"{100 * report['busy']:.1f} %",
-    }  # fmt: skip
-
-
-main = Application(
-    "conjugate_gradient",
-    __doc__,
-    "right-hand side",
-    "an iteration and the residuals",
-    add_options,
-    solve,
-    report_lines,
-).main
+main = partial(run_command, __doc__, add_options, solve)
 
 if __name__ == "__main__":
     sys.exit(main())

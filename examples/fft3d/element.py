@@ -32,7 +32,7 @@ from amaranth.lib.wiring import In, Out
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.system import Element, ElementShape
+from support.system import Element
 
 from fft3d.layout import Layout, X, Y, Z
 from fft3d.model import BITS, FRACTION, twiddles
@@ -175,19 +175,15 @@ class Transformer(Element):
 
     Parameters
     ----------
-    shape : ElementShape
-        The widths of the ports.
-    layout : Layout
+    sizes : Layout
         The order of the points.
     """
 
-    def __init__(self, shape: ElementShape, *, layout: Layout) -> None:
-        super().__init__(shape)
-        self._layout = layout
+    sizes: Layout
 
     def elaborate(self, platform: Any) -> Module:
         """Connect memory, pipeline and streams."""
-        m, layout = Module(), self._layout
+        m, layout = Module(), self.sizes
         # High if the pipeline moves, and while the source has words to read.
         self._advance, self._active = Signal(), Signal()
         # Words that have arrived, in both exchanges.
@@ -225,7 +221,7 @@ class Transformer(Element):
         Returns the signals of a word (valid, and its points), the pass, and a signal that is high
         when a word is read.
         """
-        layout, advance, active, arrived = self._layout, self._advance, self._active, self._arrived
+        layout, advance, active, arrived = self.sizes, self._advance, self._active, self._arrived
         words, lane_bits = layout.words, (layout.lanes - 1).bit_length()
         source, source_pass, fires = Signal(range(words)), Signal(2), Signal()
         address, turn = self._places(m, "source", source, source_pass)
@@ -256,13 +252,14 @@ class Transformer(Element):
         Returns the pass of a result, a signal that is high if the result is stored, the address of
         its word in each bank, and the number that exchanges its lanes.
         """
-        layout, send = self._layout, self.send
+        layout, send = self.sizes, self.send
         words, is_last = layout.words, Signal()
         sink, sink_pass, stores = Signal(range(words)), Signal(2), Signal()
         places, turn = self._places(m, "sink", sink, sink_pass)
         m.d.comb += [is_last.eq(sink_pass == Z), stores.eq(valid & is_last),
                      self._advance.eq(~valid | is_last | send.ready),
-                     send.valid.eq(valid & ~is_last), send.payload.data.eq(word)]  # fmt: skip
+                     send.valid.eq(valid & ~is_last), send.payload.data.eq(word),
+                     send.payload.keep.eq(-1)]  # fmt: skip
         for transform, size in enumerate(layout.packet_words):
             bits = (size - 1).bit_length()
             with m.If(sink_pass == transform):
@@ -284,7 +281,7 @@ class Transformer(Element):
 
         Points arrive at ascending addresses. Those of the second exchange change banks.
         """
-        layout, receive, arrived = self._layout, self.receive, self._arrived
+        layout, receive, arrived = self.sizes, self.receive, self._arrived
         lane_bits = (layout.lanes - 1).bit_length()
         second = (arrived >= layout.words).replicate(lane_bits)
         slot = Cat(arrived[bit] for bit in layout.low_bits(Z, of_address=True))
@@ -307,7 +304,7 @@ class Transformer(Element):
         self, m: Module, name: str, count: Signal, transform: Signal
     ) -> tuple[list[Signal], Signal]:
         """Return the address of a word in each bank, and the number that exchanges its lanes."""
-        layout = self._layout
+        layout = self.sizes
         lanes, slot = layout.lanes, layout.low_bits(Z, of_address=True)
         address = [Signal(len(count), name=f"{name}_{bank}") for bank in range(lanes)]
         turn = Signal((lanes - 1).bit_length(), name=f"{name}_turn")

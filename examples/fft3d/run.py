@@ -14,19 +14,13 @@ import argparse
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.command import (
-    Application,
-    Report,
-    hardware_costs,
-    load_pyplot,
-    parse_torus,
-    write_verilog,
-)
+from support.command import Outcome, parse_torus, run_command
 from support.job import JobReport, run_job
 from support.system import System
 
@@ -64,7 +58,7 @@ def make_system(layout: Layout) -> System:
     program = tf.compile(plans, max_flits=max(flits))
     address = (layout.words * layout.lanes - 1).bit_length()
     return System(
-        program, partial(Transformer, layout=layout), width=2 * BITS, beat=layout.lanes,
+        program, Transformer, layout, width=2 * BITS, beat=layout.lanes,
         memory=(address, 2 * BITS), modes=[mode for mode in (X, Y) for _ in range(layout.pieces)],
     )  # fmt: skip
 
@@ -147,13 +141,13 @@ def check_sizes(layout: Layout) -> None:
         )
 
 
-def draw_times(job: JobReport, layout: Layout, path: Path) -> None:
+def draw_times(job: JobReport, layout: Layout, figure: Any) -> None:
     """Draw the cycles in which element 0 and the fabric work, as the simulation found them."""
-    plt = load_pyplot()
     # The system outputs the activity of the element a cycle later.
     activity = np.append(job.watched["element_read_data_0"][1:], 0).astype(int)
     colours = ("#4c72b0", "#dd8452", "#55a868")
-    figure, axes = plt.subplots(figsize=(8, 2.8), layout="constrained")
+    figure.set_size_inches(8, 2.8)
+    axes = figure.subplots()
 
     def draw_row(row: int, bars: np.ndarray, colour: str) -> None:
         edges = np.flatnonzero(np.diff(np.concatenate([[0], bars, [0]])))
@@ -178,7 +172,6 @@ def draw_times(job: JobReport, layout: Layout, path: Path) -> None:
     for name, colour in zip(("pass x", "pass y", "pass z"), colours, strict=True):
         axes.plot([], [], color=colour, lw=6, label=name)
     axes.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
-    figure.savefig(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -192,8 +185,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="pieces of a pass, default 4 or as many as fit")  # fmt: skip
 
 
-def transform(arguments: argparse.Namespace) -> Report:
-    """Carry out the options; return the report."""
+def transform(arguments: argparse.Namespace) -> Outcome:
+    """Execute a job for these options."""
     torus = parse_torus(arguments.torus, 3, equal=True)
     points, lanes, side = arguments.points, arguments.lanes, torus.sides[0]
     pieces = arguments.pieces
@@ -204,7 +197,6 @@ def transform(arguments: argparse.Namespace) -> Report:
     system, random = make_system(layout), np.random.default_rng(arguments.seed)
     cube = random.integers(-LARGEST, LARGEST, (2, points, points, points))
     before, after = place_points(layout)
-    write_verilog(system, arguments.verilog)
     job = run_job(
         system, pack_words(cube, before), read=layout.words * lanes, engine=arguments.engine,
         watch=["element_read_data_0"] if arguments.picture else [],
@@ -220,14 +212,15 @@ def transform(arguments: argparse.Namespace) -> Report:
         raise tf.WorkFailed(f"Runs take {job.runs} cycles, not {runs} as forecast")
     if job.cycles < forecast or (exact and job.cycles > forecast):
         raise tf.WorkFailed(f"The transform takes {job.cycles} cycles, not {forecast} as forecast")
-    report: Report = {
+    report = {
+        "result": f"{points}^3 points on {arguments.torus}: all as in the numpy model",
         "points": points,
         "torus": arguments.torus,
         "cycles": job.cycles,
         "forecast": forecast,
         "forecast_exact": exact,
         "microseconds": job.cycles / CLOCK,
-        "published_microseconds": PUBLISHED.get(points),
+        **({"published_microseconds": PUBLISHED[points]} if points in PUBLISHED else {}),
         "run_cycles": runs,
         "pieces": pieces,
         "points_compared": points**3,
@@ -236,31 +229,10 @@ def transform(arguments: argparse.Namespace) -> Report:
         "rms_error": round(error[0], 3),
         "signal_to_noise_db": round(error[1], 1),
     }
-    if arguments.picture:
-        draw_times(job, layout, arguments.picture)
-    return report | hardware_costs(system, arguments.synth)
+    return report, system, partial(draw_times, job, layout)
 
 
-def report_lines(report: Report) -> dict[str, str]:
-    """Return the lines of the printed report, by their titles."""
-    at_least = "" if report["forecast_exact"] else "at least "
-    published = report["published_microseconds"]
-    return {
-        "": f"{report['points']}^3 points on {report['torus']}: all as in the numpy model",
-        "accuracy": f"rms error {report['rms_error']} units of the last bit, signal to noise "
-                    f"{report['signal_to_noise_db']} dB",
-        "cycles": f"{report['cycles']}, forecast {at_least}{report['forecast']}; "
-                  f"{report['microseconds']} us at {CLOCK} MHz",
-        **({"published": f"{published} us"} if published else {}),
-        **{f"alltoall@{axes}": f"{report['pieces']} runs of {cycles} cycles"
-           for axes, cycles in zip(AXES, report["run_cycles"], strict=True)},
-        "pipelines busy": f"{100 * report['busy']:.1f} %",
-    }  # fmt: skip
-
-
-main = Application(
-    "fft3d", __doc__, "points", "who works when", add_options, transform, report_lines
-).main
+main = partial(run_command, __doc__, add_options, transform)
 
 if __name__ == "__main__":
     sys.exit(main())

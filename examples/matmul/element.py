@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.memory import Memory, ReadPort
-from support.system import Element, ElementShape
+from support.system import Element
 
 __all__ = ["LATENCY", "MultiplierElement", "Sizes"]
 
@@ -72,17 +72,13 @@ class MultiplierElement(Element):
     ----------
     sizes : Sizes
         The sizes of the multiplication.
-    shape : ElementShape
-        The widths of the ports.
     """
 
-    def __init__(self, sizes: Sizes, shape: ElementShape) -> None:
-        self._sizes = sizes
-        super().__init__(shape)
+    sizes: Sizes
 
     def elaborate(self, platform: object) -> Module:
         """Build sender, receiver and multipliers, which work at the same time."""
-        m, sizes = Module(), self._sizes
+        m, sizes = Module(), self.sizes
         #: For each of the two buffers, high if it has the panels of a whole round, but for the last
         #: entry, which is written a cycle later, and needed later still.
         full = Signal(2)
@@ -100,7 +96,7 @@ class MultiplierElement(Element):
 
     def _send_panels(self, m: Module) -> None:
         """Send a panel of A and a panel of B in each round, an entry in each cycle."""
-        sizes, send = self._sizes, self.send
+        sizes, send = self.sizes, self.send
         size = sizes.block**2
         at, in_b = Signal(range(size)), Signal()
         active, there, shown = Signal(), Signal(), Signal(2)
@@ -141,7 +137,7 @@ class MultiplierElement(Element):
         The memory of columns of A has an entry in each word, that of rows of B as many as there are
         multipliers.
         """
-        sizes, receive = self._sizes, self.receive
+        sizes, receive = self.sizes, self.receive
         count, lanes = sizes.side * sizes.packet, sizes.multipliers
         room = 1 << (count - 1).bit_length()
         at, in_b, buffer = Signal(range(room)), Signal(), Signal()
@@ -180,7 +176,7 @@ class MultiplierElement(Element):
         Returns four signals about these products: high if there are any, high if they are the first
         of their sums, high if they are the last of a round, and the word of C that they belong to.
         """
-        sizes, lanes = self._sizes, self._sizes.multipliers
+        sizes, lanes = self.sizes, self.sizes.multipliers
         words = sizes.block // lanes
         word, row, index = (
             Signal(range(words)),
@@ -222,7 +218,7 @@ class MultiplierElement(Element):
 
         Returns a signal that is high for a cycle when the last sum of a round is written.
         """
-        sizes, lanes = self._sizes, self._sizes.multipliers
+        sizes, lanes = self.sizes, self.sizes.multipliers
         m.submodules.block_of_c = sums = Memory(
             shape=SUM_BITS * lanes, depth=sizes.block**2 // lanes, init=[]
         )
@@ -258,7 +254,7 @@ class MultiplierElement(Element):
 
     def panel_address(self, buffer: Signal, index: Signal, within: Signal, lanes: int) -> Value:
         """Return the address of a word in a memory of panels whose words have `lanes` entries."""
-        sizes = self._sizes
+        sizes = self.sizes
         count = sizes.side * sizes.packet
         bits = (count - 1).bit_length() - (lanes - 1).bit_length()
         low = (sizes.block // lanes - 1).bit_length()

@@ -14,19 +14,13 @@ import argparse
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.command import (
-    Application,
-    Report,
-    hardware_costs,
-    load_pyplot,
-    parse_torus,
-    write_verilog,
-)
+from support.command import Outcome, parse_torus, run_command
 from support.job import run_job
 from support.system import System
 
@@ -47,9 +41,8 @@ def make_system(sizes: Sizes) -> System:
     plans = [tf.plan(torus, "allgather@1"), tf.plan(torus, "allgather@0")]
     program = tf.compile(plans, max_flits=sizes.packet)
     address = (2 * sizes.block**2 - 1).bit_length()
-    element = partial(MultiplierElement, sizes)
-    return System(program, element, width=ENTRY_BITS, memory=(address, SUM_BITS),
-                  modes=[ROWS, COLUMNS], repeat=sizes.rounds)  # fmt: skip
+    return System(program, MultiplierElement, sizes, width=ENTRY_BITS, memory=(address, SUM_BITS),
+                  modes=[ROWS, COLUMNS] * sizes.rounds)  # fmt: skip
 
 
 def forecast_cycles(system: System, sizes: Sizes) -> int:
@@ -110,16 +103,16 @@ def check_runs(system: System, sizes: Sizes) -> None:
         )
 
 
-def draw_use(sizes: Sizes, measured: float, path: Path) -> None:
+def draw_use(sizes: Sizes, measured: float, figure: Any) -> None:
     """Draw the use of the multipliers, forecast for blocks of all sizes and measured for one."""
-    plt = load_pyplot()
     blocks = [block for block in (4, 8, 16, 32, 64) if block >= 2 * sizes.multipliers]
     use = []
     for block in blocks:
         other = sizes._replace(block=block)
         system = make_system(other)
         use.append(100 * other.rounds * other.round_cycles / forecast_cycles(system, other))
-    figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+    figure.set_size_inches(6, 3.5)
+    axes = figure.subplots()
     axes.plot(blocks, use, color="#4c72b0", marker="o", label="forecast")
     axes.plot(
         [sizes.block], [100 * measured], "x", color="#c44e52", markersize=10, label="measured"
@@ -130,7 +123,6 @@ def draw_use(sizes: Sizes, measured: float, path: Path) -> None:
     axes.set_ylabel("use of the multipliers, %")
     axes.set_ylim(0, 100)
     axes.legend()
-    figure.savefig(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -144,8 +136,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="multipliers of an element, default 4")  # fmt: skip
 
 
-def multiply(arguments: argparse.Namespace) -> Report:
-    """Carry out the options; return the report."""
+def multiply(arguments: argparse.Namespace) -> Outcome:
+    """Execute a job for these options."""
     torus = parse_torus(arguments.torus, 2, equal=True)
     sizes = Sizes(torus.sides[0], arguments.block, arguments.panel, arguments.multipliers)
     check_sizes(sizes)
@@ -155,14 +147,14 @@ def multiply(arguments: argparse.Namespace) -> Report:
     left, right = random.integers(-most, most, (2, order, order))
     blocks = [blocks_of(left, sizes.side).swapaxes(1, 2), blocks_of(right, sizes.side)]
     words = np.concatenate([each.reshape(system.nodes, -1) for each in blocks], axis=1)
-    write_verilog(system, arguments.verilog)
     job = run_job(system, words & ((1 << ENTRY_BITS) - 1), read=sizes.block**2,
                   engine=arguments.engine)  # fmt: skip
     product = signed_numbers(job.words, SUM_BITS).reshape(-1, sizes.block, sizes.block)
     if (product != blocks_of(left @ right, sizes.side)).any():
         raise tf.WorkFailed("The product must be what numpy computes")
     busy, forecast = sizes.rounds * sizes.round_cycles, forecast_cycles(system, sizes)
-    report: Report = {
+    report = {
+        "result": f"{order} x {order} matrices: the product is what numpy computes",
         "order": order,
         "cycles": job.cycles,
         "forecast": forecast,
@@ -171,24 +163,10 @@ def multiply(arguments: argparse.Namespace) -> Report:
         "runs": len(job.runs),
         "run_cycles": sorted({*job.runs}),
     }
-    if arguments.picture:
-        draw_use(sizes, busy / job.cycles, arguments.picture)
-    return report | hardware_costs(system, arguments.synth)
+    return report, system, partial(draw_use, sizes, busy / job.cycles)
 
 
-def report_lines(report: Report) -> dict[str, str]:
-    """Return the lines of the printed report, by their titles."""
-    return {
-        "": f"{report['order']} x {report['order']} matrices: the product is what numpy computes",
-        "cycles": f"{report['cycles']}, forecast {report['forecast']}",
-        "multipliers busy": f"{100 * report['use']:.1f} %",
-        "all-gathers": f"{report['runs']}, of {', '.join(map(str, report['run_cycles']))} cycles",
-    }
-
-
-main = Application(
-    "matmul", __doc__, "entries", "the use of multipliers", add_options, multiply, report_lines
-).main
+main = partial(run_command, __doc__, add_options, multiply)
 
 if __name__ == "__main__":
     sys.exit(main())

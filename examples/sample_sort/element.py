@@ -26,7 +26,7 @@ from typing import NamedTuple
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.memory import Memory
-from support.system import Element, ElementShape
+from support.system import Element
 
 from .sorter import Sorter
 
@@ -115,17 +115,13 @@ class SortElement(Element):
     ----------
     sizes : Sizes
         The sizes of the sort.
-    shape : ElementShape
-        The widths of the ports.
     """
 
-    def __init__(self, sizes: Sizes, shape: ElementShape) -> None:
-        self._sizes = sizes
-        super().__init__(shape)
+    sizes: Sizes
 
     def elaborate(self, platform: object) -> Module:
         """Build the memories, the sorter and the states."""
-        m, sizes = Module(), self._sizes
+        m, sizes = Module(), self.sizes
         bits = log2(sizes.capacity) + 1
         # Addresses of keys and of samples, the distance of samples, words to send, the next word
         # that leaves the sorter and the words that leave it, and the keys of the largest part.
@@ -175,7 +171,7 @@ class SortElement(Element):
 
     def phases(self) -> list[Phase]:
         """Return the phases of a job."""
-        sizes = self._sizes
+        sizes = self.sizes
         keys, nodes, samples, words = sizes.keys, sizes.nodes, sizes.samples, 0
 
         def sort(words: int, run: int) -> list[tuple[Signal, int]]:
@@ -209,7 +205,7 @@ class SortElement(Element):
         The read ports output in the next cycle what is at `next_a` and `next_b`. Words that leave
         the sorter are written one after another, as keys or as samples.
         """
-        sizes, sorter = self._sizes, self._sorter
+        sizes, sorter = self.sizes, self._sorter
         m.submodules.keys = keys = Memory(shape=KEY_BITS, depth=sizes.capacity, init=[])
         most = max(sizes.sides) * sizes.samples
         m.submodules.samples = samples = Memory(shape=sizes.word_bits, depth=most, init=[])
@@ -236,9 +232,9 @@ class SortElement(Element):
     def _add_sort(self, m: Module) -> None:
         """Add the states in which keys enter the sorter from the memory, and leave it."""
         a, more, valid = self._a, Signal(), Signal()
-        m.d.comb += more.eq(a != self._sizes.keys)
+        m.d.comb += more.eq(a != self.sizes.keys)
         with m.State("SORT"):
-            word = Cat(C(0, self._sizes.tag_bits), self._key)
+            word = Cat(C(0, self.sizes.tag_bits), self._key)
             m.d.comb += [self._next_a.eq(a), self._sorter.in_valid.eq(valid),
                          self._sorter.in_word.eq(word)]  # fmt: skip
             m.d.sync += [valid.eq(more), a.eq(a + more)]
@@ -275,8 +271,8 @@ class SortElement(Element):
 
     def _add_partition(self, m: Module) -> None:
         """Add the states that divide the keys, and find the keys of the largest part."""
-        a, b, first, node = self._a, self._b, self._left, Signal(range(self._sizes.nodes))
-        sizes, write = self._sizes, self._part_write
+        a, b, first, node = self._a, self._b, self._left, Signal(range(self.sizes.nodes))
+        sizes, write = self.sizes, self._part_write
         size, fetched, last, below = Signal.like(a), Signal(), Signal(), Signal()
         m.d.comb += [write.addr.eq(node), last.eq(node == sizes.nodes - 1), size.eq(a - first)]
         with m.State("PARTITION"):
@@ -319,7 +315,7 @@ class SortElement(Element):
 
         The memory of parts outputs the part of the next node, so packets follow without a pause.
         """
-        sizes, payload, part = self._sizes, self.send.payload, self._part
+        sizes, payload, part = self.sizes, self.send.payload, self._part
         bits, nodes = log2(sizes.capacity), sizes.nodes
         # Keys of the rounds before, and of the largest part from this round on.
         offset, rest, left = Signal(bits), Signal.like(self._longest), Signal.like(self._longest)
@@ -373,7 +369,7 @@ class SortElement(Element):
 
         When all have arrived, the stages whose runs are as long as the share let words pass.
         """
-        receive, total, sizes = self.receive, self._total, self._sizes
+        receive, total, sizes = self.receive, self._total, self.sizes
         word, left = receive.payload.data, self._arrivals
         with m.State("EXCHANGE"):
             enters = receive.valid & word[0]

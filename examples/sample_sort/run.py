@@ -15,19 +15,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from support.command import (
-    Application,
-    Report,
-    hardware_costs,
-    load_pyplot,
-    parse_torus,
-    write_verilog,
-)
+from support.command import Outcome, parse_torus, run_command
 from support.job import run_job
 from support.system import System
 
@@ -57,7 +51,7 @@ def make_system(sizes: Sizes) -> System:
                          max_flits=max(sizes.samples, sizes.packet), operators=["max"])  # fmt: skip
     exchange = axes + 1
     modes = [*[exchange] * sizes.deal, *range(exchange), *[exchange] * sizes.rounds]
-    return System(program, partial(SortElement, sizes), width=sizes.word_bits,
+    return System(program, SortElement, sizes, width=sizes.word_bits,
                   memory=(log2(sizes.capacity) + 1, KEY_BITS), modes=modes)  # fmt: skip
 
 
@@ -85,11 +79,10 @@ def check_sizes(sizes: Sizes) -> None:
         )
 
 
-def draw_phases(phases: list[Phase], totals: np.ndarray, sizes: Sizes, path: Path) -> None:
+def draw_phases(phases: list[Phase], totals: np.ndarray, sizes: Sizes, figure: Any) -> None:
     """Draw the time line of a job, and the keys of all elements before and after."""
-    plt = load_pyplot()
-    figure, (time, shares) = plt.subplots(2, figsize=(7, 4.5), layout="constrained",
-                                          height_ratios=[2, 1])  # fmt: skip
+    figure.set_size_inches(7, 4.5)
+    time, shares = figure.subplots(2, height_ratios=[2, 1])
     names = [*dict.fromkeys(phase.name for phase in phases)]
     for kind, color in COLORS.items():
         for name in names:
@@ -105,7 +98,6 @@ def draw_phases(phases: list[Phase], totals: np.ndarray, sizes: Sizes, path: Pat
     shares.axhline(sizes.keys, color="black", linewidth=1)
     shares.set_xlabel("element")
     shares.set_ylabel("keys received")
-    figure.savefig(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -122,8 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", choices=[*INPUTS], default="random", help="the kind of keys")
 
 
-def sort_keys(arguments: argparse.Namespace) -> Report:
-    """Carry out the options; return the report."""
+def sort_keys(arguments: argparse.Namespace) -> Outcome:
+    """Execute a job for these options."""
     torus = parse_torus(arguments.torus)
     sizes = Sizes(tuple(torus.sides), arguments.keys, arguments.samples or torus.nodes,
                   arguments.packet or min(torus.nodes, arguments.keys), arguments.deal)  # fmt: skip
@@ -131,7 +123,6 @@ def sort_keys(arguments: argparse.Namespace) -> Report:
     system, random = make_system(sizes), np.random.default_rng(arguments.seed)
     keys = INPUTS[arguments.input](random, sizes.nodes * sizes.keys).astype(np.int64)
     parts = keys.reshape(sizes.nodes, sizes.keys)
-    write_verilog(system, arguments.verilog)
     job = run_job(system, parts, read=sizes.capacity + 2, engine=arguments.engine)
     totals, largest = job.words[:, sizes.capacity], job.words[:, sizes.capacity + 1]
     found = np.concatenate([row[:count] for row, count in zip(job.words, totals, strict=True)])
@@ -145,7 +136,8 @@ def sort_keys(arguments: argparse.Namespace) -> Report:
     if job.runs[-len(every) :] != every:
         raise tf.WorkFailed(f"The all-to-alls must take {every} cycles, not {job.runs}")
     hops = shares.counts * torus.all_distances
-    report: Report = {
+    report = {
+        "result": f"{keys.size} keys: the shares behind one another are what numpy sorts",
         "keys": keys.size,
         "cycles": job.cycles,
         "forecast": phases[-1].end,
@@ -156,26 +148,10 @@ def sort_keys(arguments: argparse.Namespace) -> Report:
         "exchange_cycles": sum(every),
         "least_cycles": -(-int(hops.sum()) // (torus.nodes * torus.ports)),
     }
-    if arguments.picture:
-        draw_phases(phases, totals, sizes, arguments.picture)
-    return report | hardware_costs(system, arguments.synth)
+    return report, system, partial(draw_phases, phases, totals, sizes)
 
 
-def report_lines(report: Report) -> dict[str, str]:
-    """Return the lines of the printed report, by their titles."""
-    return {
-        "": f"{report['keys']} keys: the shares behind one another are what numpy sorts",
-        "cycles": f"{report['cycles']}, forecast {report['forecast']}",
-        "largest share": f"{report['largest_share']} keys, room for {report['capacity']}",
-        "largest part": f"{report['largest_part']} keys",
-        "all-to-alls": f"{report['exchange_cycles']} cycles; by volume, links need at least "
-                       f"{report['least_cycles']}",
-    }  # fmt: skip
-
-
-main = Application(
-    "sample_sort", __doc__, "keys", "the time line", add_options, sort_keys, report_lines
-).main
+main = partial(run_command, __doc__, add_options, sort_keys)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import torusfabric as tf
-from torusfabric.contract.traffic import PortTraffic
-from torusfabric.simulation.engines.amaranth_engine import AmaranthBench
 from torusfabric.simulation.engines.choice import ENGINES
-from torusfabric.simulation.engines.edges import EdgeRequest, EdgeResult, run_access
+from torusfabric.simulation.engines.edges import Access, EdgeRequest
 
 from .system import System
 
@@ -38,7 +36,7 @@ class JobReport(NamedTuple):
     ends : list of int
         The cycle of the job in which each run has ended.
     watched : dict
-        The values of each watched output in each cycle of the job, by its name.
+        The values of outputs in each cycle of the job, by name; all those watched are there.
     """
 
     words: np.ndarray
@@ -72,65 +70,34 @@ def run_job(
     WorkFailed
         If the elements do not end the job, or the fabric refuses a run.
     """
-    report: JobReport = ENGINES[engine](system).run_traffic(_Host(system, words, read, watch))
-    return report
 
-
-class _Host(PortTraffic):
-    """The work of a host, for both simulators."""
-
-    def __init__(self, system: System, words: np.ndarray, read: int, watch: Sequence[str]) -> None:
-        self._system, self._words, self._read, self._watch = system, words, read, watch
-
-    def simulate(self, design: Any, run: Callable[..., Any], progress: Any) -> JobReport:
-        """Execute the job in Amaranth's simulator."""
-        found: list[JobReport] = []
-
-        async def testbench(ctx: Any) -> None:
-            found.append(await AmaranthBench(ctx, design, self._system).run_access(self._work()))
-
-        run(testbench)
-        return found[0]
-
-    def run_compiled(self, session: Any, progress: Any) -> JobReport:
-        """Execute the job with a compiled model."""
-        return run_access(self._work(), session.simulate_edges)
-
-    def _work(self) -> Generator[EdgeRequest, EdgeResult, JobReport]:
-        """Yield the clock edges of the job, and return its report."""
-        nodes, count = self._words.shape
-        shows = [name for name in STATUSES if name in self._system.netlist.outputs]
-
+    def work(cells: object) -> Access[JobReport]:
         def at_all(port: str, values: Callable[[int], Any]) -> dict[str, Any]:
             return {f"element_{port}_{node}": values(node) for node in range(nodes)}
 
-        writes = at_all("write_data", lambda node: self._words[node].tolist())
+        nodes, count = words.shape
+        statuses = [name for name in STATUSES if name in system.netlist.outputs]
+        writes = at_all("write_data", lambda node: words[node].tolist())
         writes |= at_all("address", lambda _: range(count)) | at_all("write", lambda _: [1])
         yield EdgeRequest(count, writes)
         yield EdgeRequest(1, at_all("write", lambda _: [0]) | {"begin_job": [1]})
-        job = yield EdgeRequest(
-            PATIENCE, {"begin_job": [0]}, shows=[*shows, *self._watch], busy="busy"
-        )
-        end = yield EdgeRequest(1, shows=["cycles", "busy", *shows])
+        job = yield EdgeRequest(PATIENCE, {"begin_job": [0]}, shows=[*statuses, *watch],
+                                busy="busy")  # fmt: skip
+        reads = [*at_all("read_data", lambda _: ())]
+        end = yield EdgeRequest(read + 2, at_all("address", lambda _: range(read)),
+                                shows=["cycles", "busy", *statuses, *reads])  # fmt: skip
         if end.shown["busy"][0]:
             raise tf.WorkFailed(f"Elements must end their job within {PATIENCE} cycles")
-        reads = [*at_all("read_data", lambda _: ())]
-        addresses = at_all("address", lambda _: range(self._read))
-        shown = (yield EdgeRequest(self._read + 2, addresses, shows=reads)).shown
-        values = {name: np.append(job.shown[name], end.shown[name]) for name in shows}
-        cycles, ends = _read_statuses(*values.values()) if shows else ([], [])
-        words = np.array([shown[name][2:] for name in reads])
-        watched = {name: job.shown[name] for name in self._watch}
-        return JobReport(words, int(end.shown["cycles"][0]), cycles, ends, watched)
+        valid, data = (np.append(job.shown.get(name, ()), end.shown.get(name, ())).astype(int)
+                       for name in STATUSES)  # fmt: skip
+        # A status has three words: a tag, an error, and the cycles of the run.
+        places = np.flatnonzero(valid)
+        _, errors, cycles = data[places[: len(places) // 3 * 3]].reshape(-1, 3).T
+        if errors.any():
+            raise tf.WorkFailed("The fabric has refused a run; compare modes and packets")
+        return JobReport(
+            np.array([end.shown[name][2:] for name in reads]), int(end.shown["cycles"][0]),
+            cycles.tolist(), (places[2::3] + 1).tolist(), job.shown,
+        )  # fmt: skip
 
-
-def _read_statuses(valid: np.ndarray, data: np.ndarray) -> tuple[list[int], list[int]]:
-    """Return the cycles of each run, and the cycle of the job in which its status has come.
-
-    A status has three words: a tag, an error, and the cycles of the run.
-    """
-    places = np.flatnonzero(valid)
-    _, errors, cycles = data[places[: len(places) // 3 * 3]].reshape(-1, 3).T
-    if errors.any():
-        raise tf.WorkFailed("The fabric has refused a run; compare modes and packets")
-    return cycles.tolist(), (places[2::3] + 1).tolist()
+    return ENGINES[engine](system).run_access(work)

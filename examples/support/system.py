@@ -11,18 +11,18 @@ and synthesized as a fabric is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from amaranth.hdl import Array, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
-from amaranth.lib.data import StructLayout
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Member, Out
 
 import torusfabric as tf
 from torusfabric.adapters.streams.front import StreamFront
+from torusfabric.adapters.streams.members import PAYLOAD_SIGNALS, stream_members
 from torusfabric.adapters.streams.ports import needs_commands
 from torusfabric.adapters.streams.sections import tree_levels
 from torusfabric.contract.interface import Interface
@@ -33,38 +33,13 @@ from torusfabric.rtl.front import Front, FrontFacts
 from torusfabric.rtl.modules import Leaf
 from torusfabric.rtl.netlist import Role, add_single_instance
 
-__all__ = ["Element", "ElementShape", "System"]
-
-#: The signals of a stream, each with the field of an Amaranth payload that it carries.
-SIGNALS = {"tdata": "data", "tlast": "last", "tdest": "destination", "tid": "origin"}
+__all__ = ["Element", "System"]
 
 #: The words of a command after its first word, the mode; zeros leave all choices to the packets.
-FURTHER_WORDS = 4
+NO_CHOICES = (0, 0, 0, 0)
 
-
-class ElementShape(NamedTuple):
-    """The widths of the ports of an element, in bits.
-
-    Parameters
-    ----------
-    word : int
-        A word of the two streams: one or several flits.
-    destination : int
-        The destination of a sent word; 0 if words have none.
-    node : int
-        The number of a node.
-    address, data : int
-        An address and a word of the memory port.
-    keep : int
-        The signal that tells which bytes of a word are valid; 0 if a word is one flit.
-    """
-
-    word: int
-    destination: int
-    node: int
-    address: int
-    data: int
-    keep: int
+#: A constructor of modules.
+Make = Callable[[], Leaf]
 
 
 class Element(wiring.Component):
@@ -72,14 +47,17 @@ class Element(wiring.Component):
 
     Parameters
     ----------
-    shape : ElementShape
-        The widths of the ports.
+    ports : mapping of str to Member
+        The members, which the system decides.
+    sizes : object
+        The parameters of the element, as given to `System`.
 
     Members
     -------
     send, receive : stream
-        The streams into and out of the fabric. A payload has `data`, `last`, and `destination` (in
-        `send`, if words have one) or `origin` (in `receive`).
+        The streams into and out of the fabric, as a `Fabric` has them. A payload has `data`,
+        `last`, and `destination` (in `send`, if words have one) or `origin` (in `receive`). If a
+        word has several flits, `keep` tells which bytes of it are valid.
     node : In
         The number of the node.
     start, done : In(1), Out(1)
@@ -92,55 +70,39 @@ class Element(wiring.Component):
     # Elements are also made only to read their ports; Amaranth shall not warn of those.
     _MustUse__silence = True
 
-    def __init__(self, shape: ElementShape) -> None:
-        self.shape = shape
-        payload = {"data": shape.word, "last": 1}
-        sent = payload | ({"destination": shape.destination} if shape.destination else {})
-        received = payload | {"origin": shape.node}
-        super().__init__({
-            "send": Out(stream.Signature(StructLayout(sent))), "node": In(shape.node),
-            "receive": In(stream.Signature(StructLayout(received))),
-            "start": In(1), "done": Out(1, init=1), "address": In(shape.address), "write": In(1),
-            "write_data": In(shape.data), "read_data": Out(shape.data),
-        })  # fmt: skip
+    def __init__(self, ports: Mapping[str, Member], sizes: Any = None) -> None:
+        super().__init__(ports)
+        self.sizes = sizes
 
 
 class Place(Leaf):
     """The module of a netlist that contains an element, with its streams as single signals."""
 
-    #: Ports of the module that are ports of the element, too.
-    INPUTS = ("node", "start", "address", "write", "write_data")
+    def __init__(self, make: Callable[[], Element]) -> None:
+        self._make = make
+        super().__init__({port: flow(len(value)) for port, flow, value in self._ports(make())})
 
-    def __init__(self, make: Callable[[ElementShape], Element], shape: ElementShape) -> None:
-        self._make, self._shape = make, shape
-        widths = {"tdata": 8 * -(-shape.word // 8), "tvalid": 1, "tlast": 1}
-        members = make(shape).signature.members
-        super().__init__(
-            {f"in_{name}": In(bits) for name, bits in (widths | {"tid": shape.node}).items()}
-            | {f"out_{name}": Out(bits) for name, bits in widths.items()}
-            | {"out_tdest": Out(shape.destination), "out_tkeep": Out(shape.keep)}
-            | {"in_tready": Out(1), "out_tready": In(1)}
-            | {name: members[name] for name in (*self.INPUTS, "done", "read_data")}
-        )
+    @staticmethod
+    def _ports(element: Element) -> Iterator[tuple[str, Any, Value]]:
+        """Yield name, direction and value of each port, such as ``send_tdata``."""
+        for path, member, value in element.signature.flatten(element):
+            if path[-1] == "payload":
+                for field, _ in value.shape():
+                    yield f"{path[0]}_{PAYLOAD_SIGNALS[field]}", member.flow, value[field]
+            else:
+                yield "_t".join(map(str, path)), member.flow, Value.cast(value)
 
     def elaborate(self, platform: object) -> Module:
         """Connect the element to the signals."""
-        m, value = Module(), self.input_value
-        m.submodules.element = element = self._make(self._shape)
-        receive, send = element.receive, element.send
-        m.d.comb += [getattr(element, name).eq(value(name)) for name in self.INPUTS]
-        m.d.comb += [receive.valid.eq(value("in_tvalid")), self.in_tready.eq(receive.ready),
-                     self.out_tvalid.eq(send.valid), send.ready.eq(value("out_tready")),
-                     self.done.eq(element.done)]  # fmt: skip
-        # Why a register: a path from a memory to the host would be the critical path.
-        m.d.sync += self.read_data.eq(element.read_data)
-        for name, field in SIGNALS.items():
-            if f"in_{name}" in self.signature.members:
-                m.d.comb += receive.payload[field].eq(value(f"in_{name}"))
-            if f"out_{name}" in self.signature.members:
-                m.d.comb += getattr(self, f"out_{name}").eq(send.payload[field])
-        if self._shape.keep:
-            m.d.comb += self.out_tkeep.eq(-1)
+        m = Module()
+        m.submodules.element = element = self._make()
+        for port, flow, value in self._ports(element):
+            if flow is In:
+                m.d.comb += value.eq(self.input_value(port))
+            else:
+                # Why a register: a path from a memory to the host would be the critical path.
+                domain = "sync" if port == "read_data" else "comb"
+                m.d[domain] += getattr(self, port).eq(value)
         return m
 
 
@@ -151,14 +113,12 @@ class Conductor(Leaf):
     ----------
     modes : sequence of int
         The mode of each run, in their order; empty if runs need no commands.
-    repeat : int
-        The number of times that these runs follow one another in a job.
     nodes : int
         Number of elements.
     """
 
-    def __init__(self, modes: Sequence[int], repeat: int, nodes: int) -> None:
-        self._modes, self._repeat = modes, repeat
+    def __init__(self, modes: Sequence[int], nodes: int) -> None:
+        self._modes = [*modes]
         commands = {"s_axis_cmd_tdata": Out(32), "s_axis_cmd_tvalid": Out(1),
                     "s_axis_cmd_tlast": Out(1), "s_axis_cmd_tready": In(1),
                     "m_axis_status_tready": Out(1)}  # fmt: skip
@@ -175,23 +135,19 @@ class Conductor(Leaf):
         with m.Elif(self.input_value("done").all() & ~started):
             m.d.sync += self.busy.eq(0)
         if self._modes:
-            self._send_commands(m, start)
+            modes, runs = self._modes, len(self._modes)
+            period = next(k for k in range(1, runs + 1) if modes[:k] * (runs // k) == modes)
+            words = [word for mode in modes[:period] for word in (mode, *NO_CHOICES)]
+            ends, count = [0] * len(NO_CHOICES) + [1], runs * (len(NO_CHOICES) + 1)
+            left, at = Signal(range(count + 1)), Signal(range(len(words)))
+            m.d.comb += [self.s_axis_cmd_tvalid.eq(left != 0), self.m_axis_status_tready.eq(1),
+                         self.s_axis_cmd_tdata.eq(Array(words)[at]),
+                         self.s_axis_cmd_tlast.eq(Array(ends * period)[at])]  # fmt: skip
+            with m.If(start):
+                m.d.sync += [left.eq(count), at.eq(0)]
+            with m.Elif((left != 0) & self.input_value("s_axis_cmd_tready")):
+                m.d.sync += [left.eq(left - 1), at.eq(Mux(at == len(words) - 1, 0, at + 1))]
         return m
-
-    def _send_commands(self, m: Module, start: Value) -> None:
-        """Send a command for each run: its mode, and zeros."""
-        runs, last = len(self._modes) * self._repeat, len(self._modes) - 1
-        left, at = Signal(range(runs + 1)), Signal(range(len(self._modes)))
-        word, ends = Signal(range(FURTHER_WORDS + 1)), self.s_axis_cmd_tlast
-        m.d.comb += [self.s_axis_cmd_tvalid.eq(left != 0), ends.eq(word == FURTHER_WORDS),
-                     self.s_axis_cmd_tdata.eq(Mux(word == 0, Array(self._modes)[at], 0)),
-                     self.m_axis_status_tready.eq(1)]  # fmt: skip
-        with m.If(start):
-            m.d.sync += [left.eq(runs), at.eq(0)]
-        with m.Elif((left != 0) & self.input_value("s_axis_cmd_tready")):
-            m.d.sync += word.eq(Mux(ends, 0, word + 1))
-            with m.If(ends):
-                m.d.sync += [left.eq(left - 1), at.eq(Mux(at == last, 0, at + 1))]
 
 
 class SystemFront(Front):
@@ -201,59 +157,47 @@ class SystemFront(Front):
     ----------
     front : StreamFront
         The fabric with streams.
-    element : class
-        The class of the elements, a subclass of `Element`.
-    memory : (int, int)
-        Bits of an address and of a word of the memory ports.
-    conductor : function of (int)
-        Makes the conductor for a number of nodes.
+    place, conductor : function of () -> Leaf
+        Constructors of the module with an element, and of the conductor.
     """
 
     top = "system"
 
-    def __init__(
-        self, front: StreamFront, element: Callable[[ElementShape], Element],
-        memory: tuple[int, int], conductor: Callable[[int], Conductor],
-    ) -> None:  # fmt: skip
+    def __init__(self, front: StreamFront, place: Make, conductor: Make) -> None:
         super().__init__(front.core, front.layouts)
-        self._front, self._element = front, element
-        self._conductor, self._memory = conductor, memory
+        self._front, self._place, self._conductor = front, place, conductor
 
     def add_hardware(self) -> FrontFacts:
         """Add the fabric, then connect its streams to elements, and its commands to a conductor."""
         net, built = self.core.build, self._front.add_hardware()
         outer = {name: f"fabric_{name}" for name in ("busy", "done", "cycles", "error")}
-        inputs, outputs = net.turn_ports_into_nets(outer, nodes=True)
-        shape = ElementShape(
-            self.core.width * self.core.beat, inputs.get("s_axis_0_tdest", 0),
-            outputs["m_axis_0_tid"], *self._memory, keep=inputs.get("s_axis_0_tkeep", 0),
-        )  # fmt: skip
+        _, outputs = net.turn_ports_into_nets(outer, nodes=True)
         net.add_input("begin_job")
-        nodes, make = np.arange(net.nodes), partial(Place, self._element, shape)
-        ports = make().signature.members
+        nodes, ports = np.arange(net.nodes), self._place().signature.members
         for node in nodes.tolist():
             for name in ("address", "write", "write_data"):
                 net.add_input(f"element_{name}", ports[name].shape, node=node)
-            net.add_output("element_read_data", shape.data, node=node)
+            net.add_output("element_read_data", ports["read_data"].shape, node=node)
 
         def net_of(port: str) -> str:
-            side, _, name = port.partition("_")
-            stream_of = {"in": "m_axis", "out": "s_axis"}
-            return f"{stream_of[side]}_{{}}_{name}" if side in stream_of else f"element_{port}_{{}}"
+            name = port.replace("send_", "s_axis_{}_").replace("receive_", "m_axis_{}_")
+            return name if name != port else f"element_{port}_{{}}"
 
-        every: dict[str, Source] = {"node": Constants(nodes, shape.node),
-                                    "start": Slice("begin_job", None, 0, 1)}  # fmt: skip
-        net.add_module("element", make, role=Role.OTHER)
+        inputs: dict[str, Source] = {
+            name: Slice(net_of(name), nodes, 0, port.shape)
+            for name, port in ports.items() if port.flow is In
+        }  # fmt: skip
+        inputs |= {"node": Constants(nodes, ports["node"].shape),
+                   "start": Slice("begin_job", None, 0, 1)}  # fmt: skip
+        net.add_module("element", self._place, role=Role.OTHER)
         net.add_array(
             "element_at_{}", "element", nodes,
-            inputs={name: (every.get(name) or Slice(net_of(name), nodes, 0, port.shape),)
-                    for name, port in ports.items() if port.flow is In},
+            inputs={name: (source,) for name, source in inputs.items()},
             outputs={name: (net_of(name), port.shape)
                      for name, port in ports.items() if port.flow is Out},
         )  # fmt: skip
         done = tuple(part for k in nodes for part in net.low_bits(f"element_done_{k}", 1))
-        add_single_instance(net, "conductor", Role.OTHER, partial(self._conductor, len(nodes)),
-                            {"done": done})  # fmt: skip
+        add_single_instance(net, "conductor", Role.OTHER, self._conductor, {"done": done})
         for name in ("busy", "cycles", *(name for name in outputs if "status" in name)):
             net.add_output(name, net.nets[name])
         net.declared |= {net.shared_name(name): Port("control", Protocol.LEVEL, "of the system")
@@ -270,31 +214,36 @@ class System(rtl.Fabric):
         The program of the fabric, as `tf.compile` returns it.
     element : class
         The class of the elements, a subclass of `Element`.
+    sizes : object
+        The parameters of the elements, if they have any.
     width, beat : int
         Bits of a flit, and flits of a word of the streams.
     memory : (int, int)
         Bits of an address and of a word of the memory ports of the elements.
     modes : sequence of int
-        The mode of each run of a job; by default one run of each mode.
-    repeat : int
-        The number of times that these runs follow one another in a job.
+        The mode of each run of a job, in their order; by default one run of each mode.
+
+    Attributes
+    ----------
+    begin_cycles : int
+        Cycles from the last word that an element sends to the first cycle of the run.
+    arrive_cycles : int
+        Cycles from the cycle after a run to that in which its first word arrives.
     """
 
     def __init__(
-        self, program: tf.Program, element: Callable[[ElementShape], Element], *,
-        width: int, memory: tuple[int, int], beat: int = 1, modes: Sequence[int] = (),
-        repeat: int = 1,
+        self, program: tf.Program, element: type[Element], sizes: Any = None, *, width: int,
+        memory: tuple[int, int], beat: int = 1, modes: Sequence[int] = (),
     ) -> None:  # fmt: skip
         runs = tuple(modes or range(len(program.modes))) if needs_commands(program) else ()
-        front, conductor = StreamFront(program, width, beat), partial(Conductor, runs, repeat)
-        super().__init__(SystemFront(front, element, memory, conductor))
-
-    @property
-    def begin_cycles(self) -> int:
-        """Cycles from the last word that an element sends to the first cycle of the run."""
-        return 3 + tree_levels(self.nodes)
-
-    @property
-    def arrive_cycles(self) -> int:
-        """Cycles from the cycle after a run to that in which its first word arrives."""
-        return self.front.core.memory_port.read_cycles - 1
+        node, (address, data) = program.topology.nodes, memory
+        streams = stream_members(program, width, beat)["node"].signature.flip().members
+        ports = {**streams, "node": In((node - 1).bit_length()), "start": In(1),
+                 "done": Out(1, init=1), "address": In(address), "write": In(1),
+                 "write_data": In(data), "read_data": Out(data)}  # fmt: skip
+        super().__init__(SystemFront(
+            StreamFront(program, width, beat), partial(Place, partial(element, ports, sizes)),
+            partial(Conductor, runs, node),
+        ))  # fmt: skip
+        self.begin_cycles = 3 + tree_levels(node)
+        self.arrive_cycles = self.front.core.memory_port.read_cycles - 1

@@ -1,6 +1,7 @@
 """Fractional routes, trees, and the bounds that follow from them."""
 
 import itertools
+from fractions import Fraction
 from pathlib import Path
 
 import networkx as nx
@@ -20,8 +21,9 @@ from torusfabric.analysis.fractional import (
     shortest_tree,
 )
 from torusfabric.analysis.irregular import irregular_limit_text, traffic_routes
+from torusfabric.analysis.partitions import worst_group_partition
 from torusfabric.analysis.volume import least_time
-from torusfabric.schedule import Rounds
+from torusfabric.schedule import Grouped, Rounds
 
 #: Messages of reshards on a chip of Tenstorrent, see the file README.md beside them.
 TRACES = Path(__file__).parents[1] / "support" / "traces"
@@ -90,13 +92,15 @@ def test_bounds_are_those_of_the_whole_linear_program(name):
 def test_rounded_routes_keep_their_shares():
     """Each route gets the whole blocks of its share; the others go where arcs are least busy."""
     routes: list[dict[tuple[int, ...], float]] = [{(0, 1): 0.5, (2,): 0.5}, {(2,): 1.0}]
-    found = round_routes(3, np.array([5, 2]), routes, 0)
+    found = round_routes(np.arange(3), np.array([5, 2]), routes, 0)
     assert [found[0].count(route) for route in routes[0]] == [3, 2]
     assert found[1] == [(2,), (2,)]
-    found = round_routes(3, np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0)
+    found = round_routes(
+        np.arange(3), np.array([5, 2]), [dict(reversed(routes[0].items())), routes[1]], 0
+    )
     assert found[0].count((0, 1)) == 3
     parts: list[dict[tuple[int, ...], float]] = [{(0,): 0.29, (1,): 0.71}, {(0,): 1.0}]
-    found = round_routes(2, np.array([100, 50]), parts, 0)
+    found = round_routes(np.arange(2), np.array([100, 50]), parts, 0)
     assert found[0].count((0,)) == 29  # 0.29 * 100 is less than 29 in floating point
 
 
@@ -107,7 +111,7 @@ def test_too_busy_trees_are_changed():
     goals = (2, 8, 10)
     tree = arcs.short_tree(distance, by, 0, np.array(goals), 0.0)
     routes = [[*tree] for _ in range(8)]
-    found = spread_routes(arcs, np.zeros(8, int), [goals] * 8, 2.0, 0, routes)
+    found = spread_routes(arcs, np.zeros(8, int), [goals] * 8, 2.0, 0, routes).best
     assert all(set(reached_nodes(arcs, 0, route)).issuperset(goals) for route in found)
     assert np.bincount(np.concatenate(found)).max() == 2
 
@@ -139,7 +143,10 @@ def test_traffic_comes_near_its_bound(network, longest, receivers):
     assert bound <= schedule.round_count <= 1.05 * bound + topology.diameter
 
 
-@pytest.mark.parametrize("kind", ["allgather", "alltoall", "reduce-scatter", "scatter", "gather"])
+@pytest.mark.parametrize(
+    "kind",
+    ["allgather", "alltoall", "reduce-scatter", "scatter", "gather", "broadcast", "allreduce"],
+)
 def test_groups_come_near_their_bound(kind):
     """Groups of listed nodes take at most 1.05 times the bound plus the diameter."""
     groups = [[0, 3, 9, 10, 15, 20], [1, 2, 8, 14, 21, 30]]
@@ -148,11 +155,71 @@ def test_groups_come_near_their_bound(kind):
     assert bound <= schedule.round_count <= 1.05 * bound + schedule.topology.diameter
 
 
+@pytest.mark.parametrize("kind", ["broadcast", "reduce", "allreduce"])
+def test_routes_of_few_chunks_are_repeated(kind):
+    """Sums and messages of many chunks take the routes of a part of the chunks again and again."""
+    schedule = tf.plan("4x4", kind, groups=[[0, 3, 5, 9, 14]], chunks=256)
+    assert isinstance(schedule, Rounds)
+    arcs: list[set[tuple[int, int]]] = [set() for _ in range(256)]
+    for step in schedule.transfers:
+        payload = step.payload
+        blocks = payload.wanted if isinstance(payload, Grouped) else step.listed.ids
+        for source, port, number in zip(step.source, step.hops[:, 0], blocks, strict=True):
+            arcs[number].add((int(source), int(port)))
+    period = next(k for k in range(1, 257) if arcs[k:] == arcs[:-k])
+    assert 1 < period <= 64
+    assert schedule.round_count <= 1.05 * tf.bound(schedule) + schedule.topology.diameter
+
+
+def test_partitions_of_groups_are_the_worst():
+    """The partition found for members of groups is the worst of all partitions of small graphs."""
+    for seed in range(8):
+        graph = nx.gnp_random_graph(6, 0.5, seed=seed)
+        nodes = np.random.default_rng(seed).permutation(6).tolist()
+        groups = (tuple(nodes[:3]), tuple(nodes[3:5]))[: 1 + seed % 2]
+        if not nx.is_connected(graph):
+            continue
+        least = max(
+            Fraction(sum(len({parts[node] for node in group}) - 1 for group in groups), crossing)
+            for parts in itertools.product(range(4), repeat=6)
+            if (crossing := sum(parts[a] != parts[b] for a, b in graph.edges))
+        )
+        found = worst_group_partition(tf.Graph(graph), groups)
+        assert found.message_times == least
+
+
+def test_the_worst_partition_is_named():
+    """The limit of an all-reduce in groups is a partition, if its bound is that of no cut."""
+    sums = tf.parse_collective("allreduce@{0,1,2,3,36}")
+    text = irregular_limit_text(tf.Torus(8, 8), sums)
+    assert text == "8 messages over 26 links between 5 parts"
+    assert least_time(tf.Torus(8, 8), sums) == Fraction(4, 13)
+
+
+def test_sums_over_links_that_lead_one_way():
+    """If links lead one way, sums go up a tree and down another one, and hardware adds them."""
+    ring = tf.Graph([(k, (k + step) % 7) for k in range(7) for step in (1, 3)])
+    schedule = tf.plan(ring, "allreduce", groups=[[0, 2, 3], [1, 5, 6]], chunks=4)
+    assert tf.check(schedule).rounds == schedule.round_count
+    assert tf.simulate(tf.Fabric(tf.compile(schedule, flits=8), width=8)).passed
+
+
 def test_sums_may_meet_at_a_relay():
     """In a star, the hub adds the messages of all leaves; links carry each message once."""
     star = tf.Graph(nx.star_graph(8))
     schedule = tf.plan(star, "allreduce", groups=[[1, 2, 3, 5, 8]], chunks=16)
     assert schedule.round_count == 17
+
+
+def test_a_choice_keeps_the_lengths_of_messages():
+    """Plans of nearly equal cycles are compared at the lengths that are listed, and no others."""
+    random = np.random.default_rng(3)
+    traffic = []
+    for node in range(64):
+        others = random.permutation([other for other in range(64) if other != node])
+        goals = others[: random.integers(2, 6)].tolist()
+        traffic.append((node, goals, int(random.integers(1, 9))))
+    assert tf.plan("8x8", "pattern", traffic=traffic).collective.longest_flits == 8
 
 
 @settings(max_examples=5, deadline=None)

@@ -11,6 +11,7 @@ from benchmark_times import Comparison, Timed
 
 import torusfabric as tf
 from torusfabric.analysis.volume import cycle_limit
+from torusfabric.collective import COLLECTIVES
 from torusfabric.errors import InputError
 
 
@@ -107,6 +108,26 @@ def test_what_is_kept_is_of_these_cases():
     assert names == {case.name for case in benchmark_counts.HARDWARE}
 
 
+def test_kept_costs_are_of_all_collectives(monkeypatch):
+    """The page "What it costs" has every cost of every collective on both tori, with cycles of the
+    same plans as the kept cycles. The costs of a torus come from one command.
+    """
+    kept = benchmarks.read_kept(benchmarks.KEPT)
+    costs = kept["costs"]
+    named = {tuple(name.rpartition(", ")[::2]) for name in costs}
+    each = {f"{torus} {name}" for torus in benchmark_counts.COST_TORI
+            for name in COLLECTIVES.keys() - {"pattern"}}  # fmt: skip
+    assert {(fabric.partition(" from ")[0], key) for fabric, key in named} == {
+        (fabric, key) for fabric in each for key in benchmark_counts.COST_KEYS}  # fmt: skip
+    assert costs["8x8 allgather, cycles"] == kept["cycles"]["8x8 allgather 4"]
+    assert {name.rpartition(",")[0] for name in kept["clocks"]} & each
+    monkeypatch.setattr(benchmark_counts, "COST_TORI", ("2", "no torus"))
+    monkeypatch.setattr(benchmark_counts, "COST_OPTIONS", "--width 2 --flits 1")
+    found = benchmark_counts.count_costs(lambda *_: None)
+    assert len(found) == len(named) // 2
+    assert found["2 allgather, GE"] > found["2 allgather, LUTs"] > 0
+
+
 @pytest.mark.parametrize(
     ("here", "there", "worse"),
     [
@@ -148,7 +169,7 @@ def test_a_command_is_measured_and_a_failing_one_is_none():
 
 def test_wrong_arguments(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "speed"])
-    with pytest.raises(InputError, match="Section must be one of cycles, hardware, clocks, "):
+    with pytest.raises(InputError, match="must be one of cycles, hardware, costs, clocks, "):
         benchmarks.main()
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--only", "commands"])
     with pytest.raises(InputError, match="must come with --against"):

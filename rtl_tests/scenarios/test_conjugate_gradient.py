@@ -246,8 +246,8 @@ def test_faults_are_found(capsys, monkeypatch, fault):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--torus", "4x4x4"), "torus with 2 sides, such as 4x4"),
-        (("--torus", "mesh:4x4"), "torus with 2 sides"),
+        (("--torus", "4x4x4"), "a torus, such as 4x4, not 4x4x4"),
+        (("--torus", "mesh:4x4"), "a torus, such as 4x4, not mesh"),
         (("--points", "30"), "such as 32x32, not 30"),
         (("--points", "8x8x8"), "multiples of the sides"),
         (("--points", "8xa"), "multiples of the sides"),

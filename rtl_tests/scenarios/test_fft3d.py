@@ -120,7 +120,7 @@ def test_a_wrong_cycle_is_found(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--torus", "4x4"), "3 equal sides"),
+        (("--torus", "4x4"), "equal sides, such as 4x4x4,"),
         (("--torus", "3x3x3"), "powers of two"),
         (("--points", "24"), "power of two"),
         (("--points", "16", "--torus", "8x8x8"), "at least 64"),

@@ -29,7 +29,7 @@ def test_products_and_cycles(capsys, words):
 def test_the_page_shows_the_output(capsys):
     """The command of the page prints what the page shows; nine tenths of the cycles multiply."""
     printed = page_has_output(capsys, run, "matrix-product.md", "--torus", "4x4")
-    assert float(re.search(r"busy +([0-9.]+)", printed)[1]) >= 90
+    assert float(re.search(r"use +([0-9.]+)", printed)[1]) >= 0.9
 
 
 def test_a_wrong_sum_is_found(capsys, monkeypatch):
@@ -68,7 +68,7 @@ def _transposed(matrix, side):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--torus", "4x5"), "2 equal sides"),
+        (("--torus", "4x5"), "equal sides, such as 4x4,"),
         (("--block", "12"), "power of two"),
         (("--block", "8", "--multipliers", "8"), "twice --multipliers"),
         (("--block", "16", "--panel", "32"), "at most --block"),

@@ -177,7 +177,7 @@ def placed(monkeypatch):
     path = {"words": "from a of the host to b of node 3", "logic_ns": 1.0, "wire_ns": 3.0}
     fabric = {"fmax_mhz": 231.0, "fmax_by_seed": [231.0], "logic_mhz": 1000.0, "why": None}
     fabric |= {"luts": 7000, "ffs": 7400, "brams": 0, "slowest_path": path | {"tables": 2}}
-    report = type("Report", (), {"fabric": fabric, "ram": "distributed"})
+    report = type("Report", (), {"fabric": fabric})
     monkeypatch.setattr(clocks.tf, "synthesize", lambda *_, **__: report)
     return fabric
 
@@ -186,7 +186,7 @@ def test_whole_fabrics_name_their_slowest_path(placed):
     """The row of a fabric has its clock, its slowest path, and the share of wires in it."""
     found = clocks.measure(clocks.Clock("wires", "2x2 allgather --width 2", 230), 1, None)
     assert (found["met"], found["mhz"], found["luts"]) == (True, 231.0, 7000)
-    assert (found["ram"], found["tables"], found["wire_share"]) == ("distributed", 2, 0.75)
+    assert (found["tables"], found["wire_share"]) == (2, 0.75)
     console = Console(width=200)
     with console.capture() as captured:
         console.print(clocks.render([found], {}))

@@ -27,9 +27,9 @@ class Summer(Element):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.words = words = Memory(shape=self.shape.data, depth=4, init=[])
+        m.submodules.words = words = Memory(shape=16, depth=4, init=[])
         reads, writes = words.read_port(), words.write_port()
-        at, total = Signal(2), Signal(self.shape.data)
+        at, total = Signal(2), Signal(16)
         left = Signal(range(10))
         m.d.comb += [self.read_data.eq(reads.data), reads.addr.eq(self.address),
                      writes.addr.eq(self.address), writes.data.eq(self.write_data),

@@ -8,7 +8,10 @@ from msccl_generators import recursive_doubling_allgather
 
 import torusfabric as tf
 from torusfabric.cli import main
+from torusfabric.collective import COLLECTIVES
 from torusfabric.rtl.inventory import take_inventory
+
+ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
 
 def compared(capsys, *words):
@@ -115,6 +118,66 @@ def test_one_algorithm(capsys):
     assert result["misfits"] == {}
     program = tf.compile(tf.plan("3x3", "allgather:matching"), max_flits=3)
     assert entries["matching"]["cycles"] == program.cycles()
+
+
+def test_all_collectives(capsys, tmp_path):
+    """With `all`, each collective has a row with its best algorithm for the length, and its costs
+    on an FPGA and in silicon are those that `synth` reports.
+    """
+    table = tmp_path / "costs.csv"
+    words = ("compare", "2x2", "all", "--flits", "3", "--width", "4", "--op", "max", "--root", "2")
+    target = ("--target", "ice40-hx8k,asic", "--table", str(table))
+    assert main([*words, *target, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["flits"], result["target"], result["misfits"]) == (3, "ice40-hx8k,asic", {})
+    found = {entry["collective"].partition(" ")[0]: entry for entry in result["collectives"]}
+    assert found.keys() == COLLECTIVES.keys() - {"pattern"}
+    for name, entry in found.items():
+        collective = tf.parse_collective(name, root=2 if name in ROOTED else None)
+        plan = tf.plan("2x2", collective, flits=3)
+        program = tf.compile(plan, flits=3, operators=["max"] * plan.collective.reducing)
+        assert (entry["algorithm"], entry["cycles"]) == (plan.algorithm, program.cycles()), name
+        assert entry["cycles"] > entry["cycle_limit"] > 0
+    fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather", flits=3), flits=3), width=4)
+    luts, gates = (tf.synthesize(fabric, each).fabric for each in ("ice40-hx8k", "asic"))
+    row = found["allgather"]
+    assert [row[name] for name in ("luts", "ffs", "brams")] == [
+        luts[name] for name in ("luts", "ffs", "brams")
+    ]
+    assert row["gates"] == round(gates["gates"]) > 0
+    heads, *rows = table.read_text().splitlines()
+    assert heads.startswith("collective,algorithm,")
+    assert [row.partition(",")[0] for row in rows] == [row["collective"] for row in found.values()]
+
+
+def test_a_collective_without_an_algorithm(capsys):
+    """A collective that cannot be planned is named below the table; the others are compared. If
+    none can be planned, the command fails.
+    """
+    words = ("compare", "4", "all", "--ports", "1")
+    assert main([*words]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[0] for line in out[2:5]] == ["broadcast", "gather", "reduce"]
+    assert out[5].startswith("no allgather: No algorithm fits 4 allgather: ")
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["collectives"]) + len(result["misfits"]) == len(COLLECTIVES) - 1
+    assert result["flits"] == 1
+    assert "No algorithm fits" in check_refused(capsys, *words, "--trees", "7")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--target", "ecp5-25k,ice40-hx8k"), "--target must be one FPGA, asic or both, such as"),
+        (("--target", "asic,asic"), "--target must be one FPGA, asic or both, such as"),
+        (("--target", "xilinx-7", "--cost"), "--cost needs a --target that nextpnr knows"),
+        (("--target", "ecp5-25k,"), "Target must be"),
+        (("--flits", "1:4"), "must be one number for plans or several collectives"),
+    ],
+)
+def test_costs_that_are_none(capsys, words, line):
+    assert line in check_refused(capsys, "compare", "2x2", "all", *words)
 
 
 def test_several_collectives(capsys, tmp_path):

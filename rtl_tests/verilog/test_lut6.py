@@ -180,6 +180,19 @@ def test_other_forms_do_the_same(texts, tmp_path, define, right, fault):
         prove(tmp_path, {shape: texts[shape]}, wrong, define=define)
 
 
+def prove_in_time(folder, usual, other, both):
+    """Prove the assertions of a text on clocked modules, for all cycles; `usual` is unchanged."""
+    script = (
+        f"read_verilog -D{ASIC} other.v\nread_verilog usual.v\nread_verilog -sv -formal both.sv\n"
+        "hierarchy -top both\nproc\nflatten\nmemory -nordff\nchformal -lower\nopt_clean\n"
+        "sat -verify -prove-asserts -set-assumes -tempinduct\n"
+    )
+    files = {"usual.v": usual, "other.v": other, "both.sv": both, "s.ys": script}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    tools.run("yosys", ["-s", "s.ys"], folder=folder, log="log", what="both", makes=[])
+
+
 @pytest.mark.parametrize("count", [3, 5, 8])
 def test_selectors_of_gates_hold_their_select_bits(tmp_path, count):
     """A selector for silicon passes the same words as the usual one, from the second cycle on."""
@@ -199,25 +212,33 @@ def test_selectors_of_gates_hold_their_select_bits(tmp_path, count):
       always @* if (later) assert (one == other);
     endmodule
     """
-    script = (
-        "read_verilog -D{} other.v\nread_verilog usual.v\nread_verilog -sv -formal both.sv\n"
-        "hierarchy -top both\nproc\nflatten\nchformal -lower\nopt_clean\n"
-        "sat -verify -prove-asserts -set-assumes -tempinduct\n"
+    usual = re.sub(
+        r"(\bmodule |^  )(?=(selector|branches|cascade)_)", r"\1usual_", text, flags=re.M
     )
-    wrong = text.replace("{enable[1]}", "{enable[0]}")
-    for other in (text, wrong):
-        files = {"usual.v": re.sub(r"(\bmodule |^  )(?=(selector|branches|cascade)_)",
-                                   r"\1usual_", text, flags=re.M),
-                 "other.v": other, "both.sv": both, "s.ys": script.format(ASIC)}  # fmt: skip
-        for file, content in files.items():
-            (tmp_path / file).write_text(content, encoding="utf-8")
-        run = lambda: tools.run("yosys", ["-s", "s.ys"], folder=tmp_path, log="log", what="both",
-                                makes=[])  # fmt: skip
-        if other is text:
-            run()
-        else:
-            with pytest.raises(WorkFailed):
-                run()
+    prove_in_time(tmp_path, usual, text, both)
+    with pytest.raises(WorkFailed):
+        prove_in_time(tmp_path, usual, text.replace("{enable[1]}", "{enable[0]}"), both)
+
+
+@pytest.mark.parametrize(("rows", "width", "bits"), [(5, 7, 3), (70, 9, 7), (3, 2, 2), (4, 2, 3)])
+def test_roms_of_gates_have_the_same_rows(tmp_path, rows, width, bits):
+    """A ROM for silicon has the rows of the usual one; so has one that holds its address."""
+    rom = Path(module_file.__file__).with_name("rom.v").read_text(encoding="utf-8")
+    contents = random.Random(rows).getrandbits(rows * width)
+    instance = (f"rom #(.DEPTH({rows}), .WIDTH({width}), .ADDRESS({bits}), "
+                f".CONTENTS({rows * width}'d{contents}))")  # fmt: skip
+    both = f"""module both(input clk, input [{bits - 1}:0] address);
+      wire [{width - 1}:0] one, other; reg later = 0;
+      usual_{instance} a (.clk(clk), .address(address), .data(one));
+      {instance} b (.clk(clk), .address(address), .data(other));
+      always @(posedge clk) later <= 1;
+      always @* if (later) assert (one == other);
+    endmodule
+    """
+    usual = rom.replace("module rom", "module usual_rom")
+    prove_in_time(tmp_path, usual, rom, both)
+    with pytest.raises(WorkFailed):
+        prove_in_time(tmp_path, usual, rom.replace("{LAST}}", "{~LAST}}"), both)
 
 
 def look_ups(width=3):

@@ -14,7 +14,7 @@ length of an arc grows with its load. If these lengths may be far from the best 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import lcm
 
 import numpy as np
@@ -92,6 +92,18 @@ class WeightedArcs:
                                                         strict=True))}  # fmt: skip
         ends = zip(reverse.head.tolist(), opposite[reverse.port].tolist(), strict=True)
         return reverse, np.array([order[end] for end in ends])
+
+    @cached_property
+    def opposite_arcs(self) -> IntArray | None:
+        """For each arc, an arc that leads the opposite way; None if links lead one way only."""
+        ahead = np.lexsort((self.port, self.head, self.tail))
+        back = np.lexsort((self.port, self.tail, self.head))
+        apart = (self.tail[back] != self.head[ahead]) | (self.head[back] != self.tail[ahead])
+        if apart.any():
+            return None
+        found = np.empty_like(ahead)
+        found[ahead] = back
+        return found
 
     @property
     def forwarding_steps(self) -> list[int]:

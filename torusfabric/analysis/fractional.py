@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,8 +37,9 @@ __all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
            "least_tree_length", "length_bound"]  # fmt: skip
 
 #: The rounds of multiplicative weights before the first linear program, if all routes are paths and
-#: if some are trees; and the most linear programs.
-PATH_ROUNDS, TREE_ROUNDS, MOST_PROGRAMS = 32, 8, 40
+#: if some are trees, but more for the trees of few demands; and the most linear programs. A weight
+#: grows more slowly in many rounds, but never more slowly than by the factor exp(`LEAST_PACE`).
+PATH_ROUNDS, TREE_ROUNDS, FIRST_TREES, MOST_PROGRAMS, LEAST_PACE = 32, 8, 300, 40, 0.1
 
 #: The routes with which the first linear program is solved at the latest, the most pivots of the
 #: simplex method, and the load, relative to the bound, with which the search ends.
@@ -47,9 +48,6 @@ FIRST_COLUMNS, MOST_PIVOTS, NEAR = 2_500, 80_000, 1.003
 #: The weight of the mean load in the objective, beside the load of the busiest arc. Why: of equally
 #: good routes, those with the fewest hops are better.
 MEAN_PART = 0.003
-
-#: The most roots that are tried for a route of a sum.
-MOST_ROOTS = 8
 
 #: The most receivers to which shortest trees are found.
 MOST_EXACT = 6
@@ -61,7 +59,7 @@ KEPT_PARTS, FRESH_PART = (0.7, 0.3, 0.0), 0.4
 
 #: The additional length of an arc in a tree for each hop before it, relative to the mean length.
 #: Why: of two equally long trees, the shallow one is better.
-DEPTH_PART = 0.3
+DEPTH_PART = 0.1
 
 
 class Demand(NamedTuple):
@@ -69,16 +67,15 @@ class Demand(NamedTuple):
 
     Parameters
     ----------
-    source : int or None
-        The node that sends the data. None for the sum of an all-reduce, to which all receivers
-        contribute.
+    source : int
+        The node that sends the data.
     receivers : tuple of int
         The nodes that receive the data; the source is none of them.
     amount : int
         Number of flits.
     """
 
-    source: int | None
+    source: int
     receivers: tuple[int, ...]
     amount: int
 
@@ -90,11 +87,9 @@ class FractionalRoutes(NamedTuple):
     ----------
     routes : list of (dict of tuple to float)
         For each demand, its routes with the part of the demand that each carries. A route is a
-        tuple of arc numbers; an arc comes after the arcs on the way to its tail. An arc k by which
-        a part of a sum rises to its root is written as ~k; it comes after the arcs between its head
-        and the root.
+        tuple of arc numbers; an arc comes after the arcs on the way to its tail.
     load : float
-        The amount on the busiest arc.
+        The amount on the busiest arc, or on the busiest link.
     bound : Fraction
         A lower bound on the load of the busiest arc, for any routes.
     lengths : ndarray of int, shape (arcs,)
@@ -108,7 +103,10 @@ class FractionalRoutes(NamedTuple):
 
 
 def find_fractional_routes(
-    arcs: WeightedArcs, demands: Sequence[Demand], known: Fraction = Fraction(0)
+    arcs: WeightedArcs,
+    demands: Sequence[Demand],
+    known: Fraction = Fraction(0),
+    links: IntArray | None = None,
 ) -> FractionalRoutes:
     """Share the data of demands among routes so that the busiest arc carries nearly the least.
 
@@ -120,6 +118,8 @@ def find_fractional_routes(
         The demands, at least one.
     known : Fraction
         A lower bound that is known. The search ends early if the load comes near it.
+    links : ndarray of int, optional
+        The number of the link of each arc, if the data on both arcs of a link count together.
 
     Examples
     --------
@@ -131,11 +131,14 @@ def find_fractional_routes(
     >>> found.load, round(float(found.bound), 2), found.routes
     (5.0, 4.99, [{(0,): 0.5, (1, 5): 0.5}])
     """
-    search = _ColumnSearch(arcs, demands)
-    weight = np.ones(len(arcs.tail))
-    for _ in range(PATH_ROUNDS if search.all_paths else TREE_ROUNDS):
+    search = _ColumnSearch(arcs, demands, links)
+    weight, rounds, pace = np.ones(search.link_count), PATH_ROUNDS, PACE
+    if not search.all_paths:
+        rounds = max(TREE_ROUNDS, FIRST_TREES // len(demands))
+        pace = max(LEAST_PACE, PACE * TREE_ROUNDS / rounds)
+    for _ in range(rounds):
         load = search.add_routes(weight)
-        weight = weight * np.exp(PACE * load / max(load.max(), 1))
+        weight = weight * np.exp(pace * load / max(load.max(), 1))
         if len(search.columns) > FIRST_COLUMNS:
             break
     mean = np.zeros(len(weight))
@@ -171,20 +174,23 @@ class _ColumnSearch:
         The demand and the arcs of each route.
     estimate : Fraction
         The largest bound so far if trees are counted as the shortest ones that were found.
-    lengths : ndarray of int, shape (arcs,)
-        The lengths of arcs from which `estimate` follows.
+    lengths : ndarray of int, shape (links,)
+        The lengths of links from which `estimate` follows.
+    link_count : int
+        The number of links; of arcs, unless the two arcs of a link count together.
     """
 
-    def __init__(self, arcs: WeightedArcs, demands: Sequence[Demand]) -> None:
+    def __init__(
+        self, arcs: WeightedArcs, demands: Sequence[Demand], links: IntArray | None
+    ) -> None:
         self.arcs, self.demands = arcs, demands
+        self.link = np.arange(len(arcs.tail)) if links is None else links
+        self.link_count = int(self.link.max()) + 1
         self.columns: dict[tuple[int, tuple[int, ...]], None] = {}
         self.estimate, self.pivots = Fraction(0), 0
-        self.lengths: IntArray = np.ones(len(arcs.tail), np.int64)
+        self.lengths: IntArray = np.ones(self.link_count, np.int64)
         self.amount = np.array([demand.amount for demand in demands])
         one = np.array([len(demand.receivers) == 1 for demand in demands])
-        self._up, self._up_arc = None, np.empty(0, int)
-        if any(demand.source is None for demand in demands):
-            self._up, self._up_arc = arcs.backwards()
         self._single, self._several = np.flatnonzero(one), np.flatnonzero(~one).tolist()
         self._ends = (
             np.array([demands[k].source for k in self._single.tolist()], int),
@@ -197,63 +203,37 @@ class _ColumnSearch:
         return not self._several
 
     def add_routes(self, weight: np.ndarray) -> IntArray:
-        """Add the shortest route of each demand, for arcs of lengths proportional to `weight`.
+        """Add the shortest route of each demand, for links of lengths proportional to `weight`.
 
         The estimate is raised if these lengths give a larger one. The result is the load of each
-        arc if all data take these routes.
+        link if all data take these routes.
         """
-        arcs, length = self.arcs, self.arcs.integer_lengths(weight)
-        distance, by = arcs.shortest_paths(length)
-        load = np.zeros(len(length), np.int64)
+        arcs, lengths = self.arcs, self.arcs.integer_lengths(weight)
+        distance, by = arcs.shortest_paths(length := lengths[self.link])
+        load = np.zeros(self.link_count, np.int64)
         found = zip(self._single.tolist(), arcs.find_paths(by, *self._ends), strict=True)
         routes = [(demand, path.tolist()) for demand, path in found]
         total = int(np.rint(distance[self._ends] @ self.amount[self._single]))
         tilt = DEPTH_PART * float(length.mean())
-        back = self._up.shortest_paths(length[self._up_arc]) if self._up is not None else None
         for demand in self._several:
             source, receivers, amount = self.demands[demand]
-            goals = np.array(receivers)
-            if source is None:
-                route = self._short_sum_route((distance, by), back, goals, tilt, length)
-            elif len(receivers) <= MOST_EXACT:
+            if len(receivers) <= MOST_EXACT:
                 _, route = shortest_tree(arcs, distance, by, source, receivers)
             else:
-                route = arcs.short_tree(distance, by, source, goals, tilt)
+                route = arcs.short_tree(distance, by, source, np.array(receivers), tilt)
             routes.append((demand, route))
-            total += amount * int(length[_arc_numbers(route)].sum())
+            total += amount * int(length[route].sum())
         for demand, route in routes:
-            np.add.at(load, _arc_numbers(route), self.amount[demand])
+            np.add.at(load, self.link[route], self.amount[demand])
             self.columns[demand, tuple(route)] = None
-        bound = Fraction(total, int(length.sum()))
+        bound = Fraction(total, int(lengths.sum()))
         if bound > self.estimate:
-            self.estimate, self.lengths = bound, length
+            self.estimate, self.lengths = bound, lengths
         return load
-
-    def _short_sum_route(
-        self, down: Any, back: Any, members: IntArray, tilt: float, length: IntArray
-    ) -> list[int]:
-        """Return a short route of a sum: up a tree to a root, and down another tree.
-
-        `down` and `back` are the results of `shortest_paths` for the network and for the network
-        with all arcs reversed. The roots that are nearest to the members are tried.
-        """
-        near = np.argsort((back[0] + down[0])[:, members].sum(axis=1), kind="stable")
-        best: tuple[int, list[int]] | None = None
-        assert self._up is not None
-        for root in near[:MOST_ROOTS].tolist():
-            others = members[members != root]
-            rising = self._up.short_tree(back[0], back[1], root, others, tilt)
-            route = [*(~self._up_arc[rising]).tolist()]
-            route += self.arcs.short_tree(down[0], down[1], root, others, tilt)
-            size = int(length[_arc_numbers(route)].sum())
-            if best is None or size < best[0]:
-                best = size, route
-        assert best is not None
-        return best[1]
 
     def drop_columns(self, share: np.ndarray) -> None:
         """Drop routes that carry nothing, given the amount on each; the newest ones stay."""
-        new = len(self.columns) - (len(self.demands) + len(self.arcs.tail))
+        new = len(self.columns) - (len(self.demands) + self.link_count)
         self.columns = {
             column: None
             for number, (column, amount) in enumerate(zip(self.columns, share, strict=True))
@@ -267,41 +247,37 @@ class _ColumnSearch:
         lengths proportional to `weight`.
         """
         if not self._several:
-            return self.estimate, self.lengths
-        both = (self.lengths, self.arcs.integer_lengths(weight))
-        found = [(length_bound(self.arcs, self.demands, length), length) for length in both]
+            return self.estimate, self.lengths[self.link]
+        found = []
+        for lengths in (self.lengths, self.arcs.integer_lengths(weight)):
+            length = lengths[self.link]
+            part = Fraction(int(length.sum()), int(lengths.sum()))
+            found.append((part * length_bound(self.arcs, self.demands, length), length))
         return max(found, key=lambda one: one[0])
 
     def solve_program(self) -> tuple[np.ndarray, float, np.ndarray]:
-        """Return the amount on each route, the load of the busiest arc, and the dual lengths."""
+        """Return the amount on each route, the load of the busiest link, and the dual lengths."""
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
 
-        count, arcs = len(self.columns), len(self.arcs.tail)
+        count, links = len(self.columns), self.link_count
         demand = np.array([number for number, _ in self.columns])
         hops = np.array([len(route) for _, route in self.columns])
-        used = np.concatenate([_arc_numbers(route) for _, route in self.columns])
-        rows = np.append(used, np.arange(arcs))
-        columns = np.append(np.repeat(np.arange(count), hops), np.full(arcs, count))
-        values = np.repeat([1.0, -1.0], [len(used), arcs])
-        loads = coo_array((values, (rows, columns)), shape=(arcs, count + 1))
+        used = self.link[np.concatenate([route for _, route in self.columns])]
+        rows = np.append(used, np.arange(links))
+        columns = np.append(np.repeat(np.arange(count), hops), np.full(links, count))
+        values = np.repeat([1.0, -1.0], [len(used), links])
+        loads = coo_array((values, (rows, columns)), shape=(links, count + 1))
         shape = len(self.demands), count + 1
         sums = coo_array((np.ones(count), (demand, np.arange(count))), shape=shape)
         found = linprog(
-            np.append(MEAN_PART / arcs * hops, 1.0),
-            A_ub=loads.tocsr(), b_ub=np.zeros(arcs), A_eq=sums.tocsr(), b_eq=self.amount,
+            np.append(MEAN_PART / links * hops, 1.0),
+            A_ub=loads.tocsr(), b_ub=np.zeros(links), A_eq=sums.tocsr(), b_eq=self.amount,
             method="highs-ds",
         )  # fmt: skip
         self.pivots += found.nit
-        lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / arcs
+        lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / links
         return np.maximum(found.x[:-1], 0), float(found.x[-1]), lengths / lengths.sum()
-
-
-def _arc_numbers(route: Sequence[int]) -> IntArray:
-    """Return the arcs of a route; the number ~k stands for arc k."""
-    arcs = np.array(route, int)
-    numbers: IntArray = np.where(arcs < 0, ~arcs, arcs)
-    return numbers
 
 
 def length_bound(arcs: WeightedArcs, demands: Sequence[Demand], length: IntArray) -> Fraction:
@@ -313,8 +289,6 @@ def length_bound(arcs: WeightedArcs, demands: Sequence[Demand], length: IntArray
     distance, by = arcs.shortest_paths(length)
     total = 0
     for source, receivers, amount in demands:
-        if source is None:
-            continue  # no bound is known
         if len(receivers) == 1:
             total += int(amount) * int(distance[source, receivers[0]])
         elif len(receivers) <= MOST_EXACT:

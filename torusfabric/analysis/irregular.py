@@ -19,10 +19,11 @@ from ..topology import IntArray, Topology
 from .congestion import WeightedArcs, congestion_time
 from .cuts import Cut, MessageFlows, cut_text, worst_cut_of_flows
 from .fractional import Demand, FractionalRoutes, find_fractional_routes, length_bound
+from .partitions import worst_group_partition
 
-__all__ = ["TrafficDemands", "allreduce_routes", "group_worst_cut", "irregular_least_steps",
-           "irregular_least_time", "irregular_limit_text", "irregular_longest_distance",
-           "traffic_demands", "traffic_routes"]  # fmt: skip
+__all__ = ["TrafficDemands", "allreduce_demands", "allreduce_routes", "group_worst_cut",
+           "irregular_least_steps", "irregular_least_time", "irregular_limit_text",
+           "irregular_longest_distance", "traffic_demands", "traffic_routes"]  # fmt: skip
 
 #: The largest denominator of a bound; the bound of a larger one is rounded down.
 LARGEST_DENOMINATOR = 1000
@@ -164,15 +165,31 @@ def traffic_routes(topology: Topology, collective: Collective) -> FractionalRout
 
 
 @lru_cache(maxsize=16)
-def allreduce_routes(
-    topology: Topology, collective: Collective
-) -> list[dict[tuple[int, ...], float]]:
-    """Return the fractional routes of the sum of each group of an all-reduce, with their shares."""
-    demands = [Demand(None, tuple(group), 1) for group in collective.members]
-    known = _least_time_by_cuts(topology, collective)
-    return find_fractional_routes(WeightedArcs(topology), demands, known).routes
+def allreduce_routes(topology: Topology, collective: Collective) -> FractionalRoutes | None:
+    """Return fractional routes of the sum of each group of an all-reduce: trees of links.
+
+    A sum goes up a tree and down the same one, so a route loads both arcs of each of its links. The
+    routes are those of `allreduce_demands`; None if links lead one way only.
+    """
+    arcs, demands = WeightedArcs(topology), allreduce_demands(topology, collective)
+    if (opposite := arcs.opposite_arcs) is None:
+        return None
+    known, links = _least_time_by_cuts(topology, collective), np.arange(len(opposite))
+    return find_fractional_routes(arcs, demands, known, np.minimum(links, opposite))
 
 
+def allreduce_demands(topology: Topology, collective: Collective) -> list[Demand]:
+    """Return a demand for the sum of each group: from its most central member to the others."""
+    demands = list[Demand]()
+    for group in collective.members:
+        members = np.array(group)
+        away = np.array([topology.distance(node, members).max() for node in group])
+        source = group[int(away.argmin())]
+        demands.append(Demand(source, tuple(node for node in group if node != source), 1))
+    return demands
+
+
+@lru_cache(maxsize=16)
 def irregular_least_steps(
     topology: Topology, collective: Collective, chunks: int, ports: int | None = None
 ) -> int:
@@ -241,7 +258,8 @@ def irregular_least_time(topology: Topology, collective: Collective, ports: int 
     - In a broadcast, an all-gather and their reverses, the worst cut between the origins of a group
       and one of its nodes.
 
-    For an all-reduce only the cuts hold, because nodes combine messages on their way.
+    For an all-reduce only cuts and partitions (`worst_group_partition`) hold, because nodes combine
+    messages on their way.
 
     Examples
     --------
@@ -281,9 +299,15 @@ def _worst_traffic_time(topology: Topology, collective: Collective) -> Fraction:
 
 
 def _least_time_by_cuts(topology: Topology, collective: Collective) -> Fraction:
-    """Return the message times of the worst cut, 0 if cuts give no bound."""
+    """Return the message times of the worst cut, 0 if cuts give no bound.
+
+    For an all-reduce, partitions count as cuts.
+    """
     cut = group_worst_cut(topology, collective)
-    return Fraction(0) if cut is None else cut.message_times
+    least = Fraction(0) if cut is None else cut.message_times
+    if collective.reducing and collective.to_all:
+        least = max(least, worst_group_partition(topology, collective.members).message_times)
+    return least
 
 
 def _least_load(topology: Topology, collective: Collective) -> Fraction:
@@ -386,7 +410,7 @@ def irregular_limit_text(topology: Topology, collective: Collective) -> str:
     if cut is not None and cut.message_times >= least:
         return cut_text(topology, cut)
     if collective.reducing and collective.to_all:
-        return ""
+        return str(worst_group_partition(topology, collective.members))
     longest = collective.longest_flits
     cut = _worst_traffic_cut(topology, collective)
     if cut is not None and cut.message_times >= NEAR_CUT * least * (longest or 1):

@@ -1,7 +1,8 @@
 """The command ``compare``: a table of algorithms for one collective, or of fabrics for several.
 
-There are three comparisons. `_compare_algorithms` has a row for each algorithm, with costs of
-hardware. `_compare_fabrics` has a row for each choice of algorithms for several collectives in one
+There are four comparisons. `_compare_algorithms` has a row for each algorithm, with costs of
+hardware. `_compare_collectives` has a row for each collective, by its best algorithm in a fabric of
+its own. `_compare_fabrics` has a row for each choice of algorithms for several collectives in one
 fabric. `_compare_lengths` has a row for each message length and a column for each algorithm.
 """
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..analysis.facts import steps_text
 from ..analysis.volume import cycle_limit
-from ..collective import split_names
+from ..collective import COLLECTIVES, split_names
 from ..contract.options import add_options
 from ..draw.charts import bar_charts, curve_chart
 from ..draw.files import FILE_SIGNATURES, require_converter, write_picture
@@ -78,8 +79,20 @@ COLUMNS = {
     **{name: head for name, head in HEADS.items() if name not in ("inputs", "memory_bits")},
 }
 
-#: Head of the first column, in a comparison of algorithms and of lengths.
-ALGORITHM_HEAD, LENGTH_HEAD = "algorithm", "flits"
+#: Heads of the columns of a comparison of collectives, by the keys of an entry.
+COLLECTIVE_COLUMNS = {
+    "algorithm": "algorithm",
+    **{name: COLUMNS[name] for name in ("rounds", "limit", "use")},
+    "cycle_limit": "cycle limit",
+    "cycles": "cycles",
+    **{name: head for name, head in HEADS.items() if name not in ("inputs", "node_gates")},
+}
+
+#: Head of the first column, in a comparison of algorithms, of collectives and of lengths.
+ALGORITHM_HEAD, COLLECTIVE_HEAD, LENGTH_HEAD = "algorithm", "collective", "flits"
+
+#: Word in the position of COLLECTIVE for each collective that needs no further data of the user.
+ALL = "all"
 
 
 class _TitledTable(NamedTuple):
@@ -119,8 +132,8 @@ def add_commands(commands: Commands) -> None:
         --plot FILE: Draw the figures as bars, files first, or over several lengths as curves; into
             FILE.svg, FILE.pdf or FILE.png.
         --table FILE.csv|.tex: Write the table as CSV or as LaTeX, by the ending of the file name.
-        --target NAME: Synthesize each fabric for this device, as the synth command does. Example:
-            ecp5-25k.
+        --target NAME[,asic]: Synthesize each fabric for this device, as the synth command does, and
+            with asic for silicon as well. Example: ecp5-25k,asic.
         --cost: Synthesize each fabric for an FPGA (ecp5-85k or --target) with its clock, and for
             silicon.
         """,
@@ -130,17 +143,7 @@ def add_commands(commands: Commands) -> None:
 
 def run_compare(arguments: Namespace) -> None:
     """Run ``compare``: compare, print a table, and write the picture and the table file."""
-    if arguments.cost:
-        arguments.target = arguments.target or COST_TARGET
-    if arguments.target:
-        from ..fpga.synthesis.target import find_target
-
-        family = find_target(arguments.target).device_family
-        if arguments.cost and family.pnr is None:
-            raise InputError(
-                "--cost needs a --target that nextpnr knows, for the clock, not "
-                f"{arguments.target}; leave --target out, which means {COST_TARGET}"
-            )
+    arguments.targets = _parse_targets(arguments)
     if arguments.plot:
         check_drawing(arguments, arguments.plot, FILE_SIGNATURES)
         require_converter(arguments.plot)
@@ -153,8 +156,13 @@ def run_compare(arguments: Namespace) -> None:
                     f"{name} is for a file of MSCCL; give it by --plan FILE.xml, or leave {name} "
                     "out"
                 )
+    every = arguments.plan is None and arguments.collective == ALL
+    if every:
+        arguments.collective = ",".join(name for name in COLLECTIVES if name != "pattern")
     if isinstance(arguments.flits, tuple):
         found = _compare_lengths(arguments)
+    elif every:
+        found = _compare_collectives(arguments)
     elif arguments.plan is None and len(split_names(arguments.collective or "")) > 1:
         found = _compare_fabrics(arguments)
     else:
@@ -173,11 +181,46 @@ def run_compare(arguments: Namespace) -> None:
         _print_with_title(found.faults)
 
 
+def _parse_targets(arguments: Namespace) -> tuple[str, ...]:
+    """Return the targets of ``--target`` and ``--cost``: an FPGA, silicon, both, or none.
+
+    Raises
+    ------
+    InputError
+        If a target is unknown, there are several FPGAs, or ``--cost`` has an FPGA without a clock.
+    """
+    if not arguments.target and not arguments.cost:
+        return ()
+    from ..fpga.synthesis.target import SILICON, find_target
+
+    names = arguments.target.split(",") if arguments.target else []
+    silicon = [name for name in names if find_target(name).family == SILICON]
+    devices = [name for name in names if name not in silicon]
+    if len(silicon) > 1 or len(devices) > 1:
+        raise InputError(
+            f"--target must be one FPGA, {SILICON} or both, such as {COST_TARGET},{SILICON}, not "
+            f"{arguments.target}"
+        )
+    if arguments.cost:
+        devices, silicon = devices or [COST_TARGET], silicon or [SILICON]
+        if find_target(devices[0]).device_family.pnr is None:
+            raise InputError(
+                "--cost needs a --target that nextpnr knows, for the clock, not "
+                f"{arguments.target}; leave --target out, which means {COST_TARGET}"
+            )
+    return (*devices, *silicon)
+
+
 def _print_with_title(table: _TitledTable) -> None:
     """Print a table and the lines above it."""
     for line in table.lines:
         print_line(line)
     print_table(table.columns, table.rows)
+
+
+def _targets_text(arguments: Namespace) -> str | None:
+    """Return the targets in one word, such as ``ecp5-85k,asic``; None without a target."""
+    return ",".join(arguments.targets) or None
 
 
 def _comparison_hardware(
@@ -192,7 +235,7 @@ def _comparison_hardware(
     """
     from ..sweep.compare import HardwareSettings
 
-    most, target = arguments.max_flits, arguments.target
+    most = arguments.max_flits
     for one in selections:
         require_hardware_memory(one.topology, one.collective, flits=most or arguments.flits)
     spec = FabricSpec.of(vars(arguments))
@@ -201,9 +244,9 @@ def _comparison_hardware(
         arguments.width,
         arguments.flits,
         operators,
-        target,
+        arguments.targets,
         max_flits=most,
-        all_costs=bool(arguments.cost),
+        pnr=bool(arguments.cost),
     )
 
 
@@ -215,7 +258,7 @@ def _compare_algorithms(arguments: Namespace) -> _Comparison:
     check_table(arguments, ALGORITHM_HEAD)
     selection, files = _selection_and_files(arguments)
     topology, collective = selection.topology, selection.collective
-    hardware, target = _comparison_hardware(arguments, [selection]), arguments.target
+    hardware, target = _comparison_hardware(arguments, [selection]), _targets_text(arguments)
     with progress_bar("planning") as progress:
         entries, flits, misfits = compare(selection, hardware, files=files, progress=progress)
         measured = hardware if hardware.max_flits else replace(hardware, flits=flits)
@@ -279,6 +322,44 @@ def _fault_table(
     return _TitledTable([title], heads, rows)
 
 
+def _compare_collectives(arguments: Namespace) -> _Comparison:
+    """Compare collectives, each by its best algorithm in a fabric of its own."""
+    from ..sweep.compare import compare_collectives
+
+    check_table(arguments, COLLECTIVE_HEAD)
+    selections = [parse_selection(one) for one in split_modes(FabricSpec.of(vars(arguments)))]
+    hardware = _comparison_hardware(arguments, selections)
+    with progress_bar("planning") as progress:
+        entries, flits, misfits = compare_collectives(selections, hardware, progress=progress)
+    topology = selections[0].topology
+    named = {str(one.collective): one.collective for one in selections}
+    for entry in entries:
+        entry["cycle_limit"] = cycle_limit(topology, named[entry["collective"]], flits)
+    facts = {
+        "topology": str(topology),
+        "width": arguments.width,
+        "flits": flits,
+        "target": _targets_text(arguments),
+        "collectives": entries,
+        "misfits": misfits,
+    }
+    names = [entry["collective"] for entry in entries]
+    heads = _column_heads(entries, COLLECTIVE_COLUMNS)
+    rows = [[entry["collective"], *_row_cells(entry | _entry_words(entry), heads)]
+            for entry in entries]  # fmt: skip
+    charts = {
+        "cycles": [entry["cycles"] for entry in entries],
+        **{HEADS[name]: [entry[name] for entry in entries] for name in ("luts", "gates")},
+    }
+    title = f"{topology}: {arguments.width} bits a flit, {flits} flits a message"
+    return _Comparison(
+        facts,
+        _bar_picture(title, names, charts),
+        _TitledTable([title], [COLLECTIVE_HEAD, *heads.values()], rows),
+        [*_hardware_notes(names, entries), *(f"no {name}: {misfits[name]}" for name in misfits)],
+    )
+
+
 def _compare_fabrics(arguments: Namespace) -> _Comparison:
     """Compare fabrics of several collectives, which differ in their algorithms."""
     from ..sweep.compare import compare_fabrics
@@ -298,7 +379,7 @@ def _compare_fabrics(arguments: Namespace) -> _Comparison:
         "collective": ",".join(map("{0.name}{1}".format, collectives, faults)),
         "width": arguments.width,
         "max_flits": flits,
-        "target": arguments.target,
+        "target": _targets_text(arguments),
         "fabrics": fabrics,
     }
     names = ", ".join(map("{}{}".format, collectives, faults))
@@ -459,15 +540,19 @@ def _algorithm_table(
     if all(entry["stream"] is None for entry in entries):
         del heads["stream"]
     for entry in entries:
-        links, where = entry["links"], entry["bound_where"]
-        words = {
-            "by": "steps" if entry["switching"] == Switching.STORE_AND_FORWARD else "circuits",
-            "use": f"{100 * links['use']:.1f} %",
-            "busiest": f"{links['busiest']} in {links['busiest_rounds']}",
-            "unused": f"{links['unused']} of {links['arcs']}",
-            "length": entry["unit"].partition(" of ")[2],
-            "limit": f"{entry['bound']}" + (f" ({where})" if where else ""),
-        }
         name = entry["algorithm"] + (f" ({entry['plan']})" if entry["plan"] else "")
-        rows.append([name, *_row_cells({**entry, **words}, heads)])
+        rows.append([name, *_row_cells({**entry, **_entry_words(entry)}, heads)])
     return [ALGORITHM_HEAD, *heads.values()], rows
+
+
+def _entry_words(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of an entry that a table shows in words, by the names of their columns."""
+    links, where = entry["links"], entry["bound_where"]
+    return {
+        "by": "steps" if entry["switching"] == Switching.STORE_AND_FORWARD else "circuits",
+        "use": f"{100 * links['use']:.1f} %",
+        "busiest": f"{links['busiest']} in {links['busiest_rounds']}",
+        "unused": f"{links['unused']} of {links['arcs']}",
+        "length": entry["unit"].partition(" of ")[2],
+        "limit": f"{entry['bound']}" + (f" ({where})" if where else ""),
+    }

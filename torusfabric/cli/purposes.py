@@ -70,10 +70,11 @@ plan and look
         torusfabric check 4x4 alltoall
         torusfabric check mine.json --spread right.json
     compare compare
-        put all algorithms that fit side by side, for one collective or several in a fabric
+        put all algorithms that fit side by side, or all collectives, or several in one fabric
         torusfabric compare 8x8 allgather --target ecp5-25k
         torusfabric compare 4x4 allreduce --flits 1:1024 --plot curves.svg
         torusfabric compare 4x4 allgather,alltoall --max-flits 16
+        torusfabric compare 4x4 all --flits 4 --target ecp5-85k,asic
     draw planning
         draw a schedule, as scalable vector graphics
         torusfabric draw 5x5 allgather --algorithm one-packet -o picture.svg

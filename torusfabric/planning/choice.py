@@ -422,7 +422,8 @@ def choose_by_cycles(
     tried = list(_compile_candidates(selection, flits, any_length=any_length, root=root))
     if not tried:
         return first_that_fits(selection)
-    best = _fewest_luts(tried, None if any_length else flits, root)
+    fixed = any_length or selection.collective.fixed_flits is not None
+    best = _fewest_luts(tried, None if fixed else flits, root)
     others = ", ".join(
         f"{candidate_name(one.selection)} {one.cycles}" for one in tried if one is not best
     )
@@ -445,8 +446,8 @@ def _fewest_luts(
         All candidates.
     flits : int or None
         Flits L of a message. A candidate is left out if another one takes fewer cycles for L + 1
-        flits than this one for L flits. None if each run chooses its message length; then none is
-        left out.
+        flits than this one for L flits. None if each run chooses its message length, or if the
+        lengths of messages are listed; then none is left out.
     root : {"any"} or None
         ``"any"`` if each run chooses its root.
     """

@@ -1,4 +1,4 @@
-"""Comparison of all suitable algorithms for a collective, or for several in one fabric.
+"""Comparison of all suitable algorithms for a collective, for several in one fabric or one each.
 
 An *entry* of a comparison is a dictionary: facts of a schedule (`FACTS`), cycles from start to
 done, and costs of the hardware (`COSTS`). The command ``compare`` prints entries. The *catalogue*
@@ -16,7 +16,7 @@ from ..analysis.facts import schedule_facts
 from ..analysis.link_use import measure_link_use
 from ..collective import Operator, common_longest
 from ..errors import InputError
-from ..planning import Selection, compile, plan_selection
+from ..planning import Selection, compile, plan_selection, resolve
 from ..planning.selection_schedule import length_of_collective
 from ..program import Program
 from ..program.counts import count_inputs
@@ -27,7 +27,8 @@ from ..toolchain.extras import is_installed
 if TYPE_CHECKING:
     from ..fabric.fabric import Fabric
 
-__all__ = ["COSTS", "HardwareSettings", "compare", "compare_fabrics", "suitable_algorithms"]
+__all__ = ["COSTS", "HardwareSettings", "compare", "compare_collectives", "compare_fabrics",
+           "suitable_algorithms"]  # fmt: skip
 
 #: Keys of the hardware costs of an entry; a value is None if it is unknown or was not asked for.
 #: ``classes``: different routers. ``rom_bits``, ``memories``, ``memory_bits``: see `Inventory`.
@@ -59,20 +60,20 @@ class HardwareSettings:
         into equal chunks, and in `compare_fabrics` the largest number of chunks.
     operators : tuple of Operator
         Operators of a reduction.
-    target : str, optional
-        Device to synthesize for; None for no synthesis.
+    targets : tuple of str
+        Devices to synthesize for: an FPGA, silicon, or both; empty for no synthesis.
     max_flits : int, optional
         Flits of the longest message, if each run chooses its length; it replaces `flits`.
-    all_costs : bool
-        True for the clock rate on the target, and the gate equivalents on silicon, as well.
+    pnr : bool
+        True for the clock rate on the FPGA as well.
     """
 
     width: int = 32
     flits: int | None = None
     operators: tuple[Operator, ...] = ()
-    target: str | None = None
+    targets: tuple[str, ...] = ()
     max_flits: int | None = None
-    all_costs: bool = False
+    pnr: bool = False
 
     def __post_init__(self) -> None:
         require_width(self.width, self.operators)
@@ -103,27 +104,28 @@ class HardwareSettings:
     def fabric_costs(self, program: Program) -> dict[str, Any]:
         """Build the fabric of a program, and return its costs, such as ``memory_bits``.
 
-        The keys are in `COSTS`. LUTs, flip-flops and block RAMs are included only if a target is
-        given. If no target is given and Amaranth (of the extra ``hardware``) is not installed, the
-        result is empty.
+        The keys are in `COSTS`. Costs of synthesis are included for each target: of an FPGA those
+        from ``router_luts`` to ``brams``, of silicon gate equivalents. If there is no target and
+        Amaranth (of the extra ``hardware``) is not installed, the result is empty.
 
         Raises
         ------
         InputError
             If the fabric cannot be built.
         """
-        if not self.target and not is_installed("amaranth"):
+        if not self.targets and not is_installed("amaranth"):
             return {}
         from ..fabric.fabric import Fabric
         from ..rtl.inventory import take_inventory
 
         fabric = Fabric(program, width=self.width)
-        return {
+        costs = {
             "classes": len(fabric.router_classes),
             **take_inventory(fabric.netlist)._asdict(),
-            **(_synthesis_costs(fabric, self.target, pnr=self.all_costs) if self.target else {}),
-            **(_synthesis_costs(fabric, "asic") if self.all_costs else {}),
         }
+        for target in self.targets:
+            costs |= _synthesis_costs(fabric, target, pnr=self.pnr)
+        return costs
 
     def build_and_measure(self, schedules: Schedule | Sequence[Schedule]) -> dict[str, Any]:
         """Compile schedules and measure their hardware; return cycles and costs.
@@ -142,11 +144,15 @@ class HardwareSettings:
         return {"cycles": cycles, "inputs": count_inputs(program).total, **costs}
 
 
-def _synthesis_costs(fabric: "Fabric", target: str, *, pnr: bool = False) -> dict[str, Any]:
-    """Synthesize a fabric for the device `target`, and return its costs; `pnr` gives the clock."""
-    from ..fpga.synthesis.synthesize import synthesize
+def _synthesis_costs(fabric: "Fabric", target: str, *, pnr: bool) -> dict[str, Any]:
+    """Synthesize a fabric for the device `target`, and return its costs.
 
-    report = synthesize(fabric, target, pnr=pnr)
+    `pnr` gives the clock of an FPGA as well.
+    """
+    from ..fpga.synthesis.synthesize import synthesize
+    from ..fpga.synthesis.target import SILICON, find_target
+
+    report = synthesize(fabric, target, pnr=pnr and find_target(target).family != SILICON)
     costs = report.fabric
     if "gates" in report.cost_columns:
         return {"gates": round(costs["gates"]), "node_gates": round(costs["gates"] / fabric.nodes)}
@@ -213,17 +219,74 @@ def compare(
         if selection.any_latency and not file:
             asked = replace(selection, algorithm=find_algorithm(schedule.algorithm))
             schedule = plan_selection(asked, flits=flits)
-        facts, built = schedule_facts(schedule), hardware.build_and_measure(schedule)
-        entries.append(
-            {name: facts[name] for name in FACTS}
-            | {
-                "links": measure_link_use(schedule).to_json(),
-                "plan": file,
-                "stream": facts.get("stream"),
-            }
-            | built
-            | {"cycles": built["cycles"] and built["cycles"][0]}
-        )
+        entries.append(_schedule_entry(schedule, hardware) | {"plan": file})
+    return entries, flits, misfits
+
+
+def _schedule_entry(schedule: Schedule, hardware: HardwareSettings) -> dict[str, Any]:
+    """Build the hardware of one schedule, and return its entry: facts, links, cycles and costs."""
+    facts, built = schedule_facts(schedule), hardware.build_and_measure(schedule)
+    return {
+        **{name: facts[name] for name in FACTS},
+        "links": measure_link_use(schedule).to_json(),
+        "stream": facts.get("stream"),
+        **built,
+        "cycles": built["cycles"] and built["cycles"][0],
+    }
+
+
+def compare_collectives(
+    selections: Sequence[Selection],
+    hardware: HardwareSettings,
+    *,
+    progress: Progress = lambda *_: None,
+) -> tuple[list[dict[str, Any]], int, dict[str, str]]:
+    """Plan several collectives, check the schedules, and build a fabric for each.
+
+    Parameters
+    ----------
+    selections : sequence of Selection
+        A selection for each collective. Where the algorithm is open, the best one is chosen for the
+        length of the messages, or for long messages if `hardware` has no length.
+    hardware : HardwareSettings
+        Parameters of the hardware.
+    progress : function of (done, total, text)
+        Called before each schedule and each fabric.
+
+    Returns
+    -------
+    entries : list of dict
+        An entry for each collective, with its name (``collective``).
+    flits : int
+        Flits of a message: those of `hardware`, or the largest number of chunks of a schedule.
+    misfits : dict of str to str
+        For each collective without a schedule, the reason as a sentence.
+
+    Raises
+    ------
+    InputError
+        If no collective has a schedule.
+    """
+    most, any_length = hardware.longest_flits, hardware.max_flits is not None
+    planned, misfits = list[Schedule](), dict[str, str]()
+    for done, selection in enumerate(selections):
+        progress(done, 2 * len(selections), f"planning {selection.collective}")
+        try:
+            chosen = resolve(selection, flits=most, any_length=any_length)
+            planned.append(plan_selection(chosen))
+        except InputError as error:
+            misfits[str(selection.collective)] = str(error)
+            if len(misfits) == len(selections):
+                raise
+        else:
+            check(planned[-1])
+    flits = most or max(schedule.chunks for schedule in planned)
+    entries = []
+    for done, schedule in enumerate(planned, len(selections)):
+        progress(done, 2 * len(selections), f"building {schedule.collective}")
+        operators = hardware.operators if schedule.collective.reducing else ()
+        built = _schedule_entry(schedule, replace(hardware, flits=flits, operators=operators))
+        entries.append({"collective": str(schedule.collective)} | built)
     return entries, flits, misfits
 
 

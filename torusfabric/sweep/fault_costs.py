@@ -102,7 +102,7 @@ def _network_cost(
     any_length = bool(hardware.max_flits)
     schedule = plan_selection(resolve(asked, flits=hardware.longest_flits, any_length=any_length))
     facts, program = schedule_facts(schedule), hardware.compile_program(schedule)
-    if hardware.target:
+    if hardware.targets:
         luts = hardware.fabric_costs(program)["node_luts"]
     else:
         luts = estimate_luts(program, width=hardware.width)

@@ -1,4 +1,5 @@
 // A ROM with an output register: after an edge, data is the row at the address before the edge.
+// In silicon, a register holds the address in place of the row if the address has fewer bits.
 // Row k is bits k * WIDTH to k * WIDTH + WIDTH - 1 of CONTENTS; past the end data is the last row.
 // Up to 64 rows are logic; more rows are a memory, which synthesis may make a block RAM.
 module rom #(
@@ -9,8 +10,23 @@ module rom #(
 ) (
   input wire clk,
   input wire [ADDRESS-1:0] address,
-  output reg [WIDTH-1:0] data
+  output wire [WIDTH-1:0] data
 );
+`ifdef TORUSFABRIC_ASIC
+  localparam [WIDTH-1:0] LAST = CONTENTS[(DEPTH-1)*WIDTH +: WIDTH];
+  localparam [(WIDTH<<ADDRESS)-1:0] ROWS = {{(1<<ADDRESS){LAST}}, CONTENTS};
+  generate if (ADDRESS < WIDTH) begin : holds_address
+    reg [ADDRESS-1:0] held;
+    always @(posedge clk) held <= address;
+    assign data = ROWS[held*WIDTH +: WIDTH];
+  end else begin : holds_row
+    reg [WIDTH-1:0] row;
+    always @(posedge clk) row <= ROWS[address*WIDTH +: WIDTH];
+    assign data = row;
+  end endgenerate
+`else
+  reg [WIDTH-1:0] row;
+  assign data = row;
   generate if (DEPTH <= 64) begin : few
 `ifdef YOSYS
     (* rom_style = "logic" *)
@@ -21,7 +37,7 @@ module rom #(
     integer k;
     initial for (k = 0; k < (1 << ADDRESS); k = k + 1)
       rows[k] = CONTENTS[(k < DEPTH ? k : DEPTH - 1)*WIDTH +: WIDTH];
-    always @(posedge clk) data <= rows[address];
+    always @(posedge clk) row <= rows[address];
   end else begin : many
     reg [WIDTH-1:0] rows [0:(1<<ADDRESS)-1];
     genvar first;
@@ -50,6 +66,7 @@ module rom #(
         rows[first + 15] = PIECE[(15 < COUNT ? 15 : COUNT - 1)*WIDTH +: WIDTH];
       end
     end
-    always @(posedge clk) data <= rows[address];
+    always @(posedge clk) row <= rows[address];
   end endgenerate
+`endif
 endmodule

@@ -230,19 +230,33 @@ def shares(rule, memories, *, luts=83640, brams=208, rest=20000):
 SIZES = {(128, 64): 20, (32, 32): 30, (64, 16): 25, (8, 4): 40}
 
 
+def price(luts, blocks):
+    """The price of a choice by its shares: less than 1 if it fits easily."""
+    worst = max(luts, blocks)
+    return luts + blocks / 4 if worst < 3 / 4 else 1 + worst
+
+
 @pytest.mark.parametrize("luts", [22000, 30000, 50000, 83640, 10**6])
 @pytest.mark.parametrize("brams", [10, 60, 130, 10**4])
-def test_no_other_choice_uses_less_of_the_scarce_resource(luts, brams):
-    """The larger share is the smallest of all choices by size, where one of them fits well."""
+def test_no_other_choice_costs_less(luts, brams):
+    """The price is the smallest of all choices by size; on a full device it is the larger share."""
     device = {"luts": luts, "brams": brams}
-    found = max(shares(choose(SIZES, **device), SIZES, **device))
+    found = price(*shares(choose(SIZES, **device), SIZES, **device))
     every = []
     for chosen in itertools.product(["block", "distributed"], repeat=len(SIZES)):
         styles = zip(SIZES, chosen, strict=True)
         entries = sorted((depth, width, style) for (width, depth), style in styles)
         rule = ",".join(f"{style}:{depth}x{width}" for depth, width, style in entries)
-        every.append(max(shares(rule, SIZES, **device)))
+        every.append(price(*shares(rule, SIZES, **device)))
     assert found <= min(every) * 1.00001
+
+
+def test_no_luts_are_wasted_where_everything_fits():
+    """Memories become block RAMs up to three quarters of the device, shallow ones stay LUTs."""
+    assert choose({(32, 96): 80, (32, 16): 32}, rest=4000) == "registers:2,distributed:16x32,block"
+    assert choose({(32, 32): 170}) == "registers:2,distributed"
+    assert choose({(32, 32): 40}) == "registers:2,block"
+    assert choose({(32, 16): 40}) == "registers:2,distributed"
 
 
 def test_a_size_is_divided_only_on_a_nearly_full_device():

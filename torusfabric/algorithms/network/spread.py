@@ -47,6 +47,10 @@ OVERLOAD_FACTOR, LENGTHENING = 2.0, 0.3
 #: that may be visited for that: in all, and for each message and node.
 LOAD_TARGETS, MOST_LOOKS, LOOKS_PER_PAIR = (1.1, 1.06, 1.03, 1.015, 1.0), 700_000, 200
 
+#: The additional length of an arc, in hops, for each hop before it in a tree. Why: of two equally
+#: long trees, the shallow one is better.
+DEPTH_PENALTY = 0.7
+
 #: The load of the busiest arc, relative to the lower bound, with which no other paths are tried.
 NEAR_LOAD = 1.03
 
@@ -376,6 +380,8 @@ class RouteRelief(ArcLoads):
         The receivers of each message.
     looks : int
         The most nodes that may be visited; fewer for few messages.
+    links : ndarray of int, optional
+        The number of the link of each arc, if the messages on both arcs of a link count together.
     """
 
     def __init__(
@@ -385,8 +391,9 @@ class RouteRelief(ArcLoads):
         receivers: Sequence[tuple[int, ...]],
         random: np.random.Generator,
         looks: int = MOST_LOOKS,
+        links: IntArray | None = None,
     ) -> None:
-        super().__init__(arcs, routes)
+        super().__init__(arcs, routes, None if links is None else links.tolist())
         self._routes, self.best, self._random = routes, [*routes], random
         self._receivers = receivers
         self.least = max(map(len, self.over), default=0)
@@ -423,25 +430,27 @@ class RouteRelief(ArcLoads):
         for arc in (route := self._routes[message]):
             self.over[self.link[arc]].remove(message)
         start = self.tail[route[0]]
-        left, tree = {*self._receivers[message]}, list[int]()
+        left, tree, depth = {*self._receivers[message]}, list[int](), {start: 0}
         away, came, done = {start: 0.0}, {start: -1}, set[int]()
         heap, noise, looks = [(0.0, start)], self._random.random(64).tolist(), 0
         while heap:
             distance, node = heapq.heappop(heap)
             if node in left:
                 path, here = list[int](), node
-                while away[here]:
+                while here not in depth:
                     path.append(came[here])
                     here = self.tail[came[here]]
                 tree += reversed(path)
-                left.difference_update(joined := [self.head[arc] for arc in path])
+                # The tree grows from the new path on, too.
+                for arc in reversed(path):
+                    there = self.head[arc]
+                    depth[there] = depth[self.tail[arc]] + 1
+                    away[there] = DEPTH_PENALTY * depth[there]
+                    left.discard(there)
+                    done.discard(there)
+                    heapq.heappush(heap, (away[there], there))
                 if not left:
                     break
-                # The tree grows from the new path on, too.
-                for there in joined:
-                    away[there] = 0.0
-                    done.discard(there)
-                    heapq.heappush(heap, (0.0, there))
                 continue
             if node in done or distance > away[node]:
                 continue

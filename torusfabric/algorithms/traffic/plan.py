@@ -20,17 +20,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from fractions import Fraction
+from functools import lru_cache
+from itertools import cycle, pairwise
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...analysis.congestion import MEMORY_CYCLES, WeightedArcs
-from ...analysis.fractional import Demand
+from ...analysis.fractional import Demand, FractionalRoutes
 from ...analysis.irregular import (
+    allreduce_demands,
     allreduce_routes,
     irregular_least_steps,
+    irregular_least_time,
     traffic_demands,
     traffic_routes,
 )
@@ -49,9 +53,22 @@ __all__ = ["ANY_TRAFFIC"]
 #: which messages are cut unasked.
 MOST_ARCS, MOST_CELLS, MOST_HOPS = 8192, 2**20, 400_000
 
-#: The numbers of chunks that are tried for long messages; the time that is worth more chunks,
-#: relative to that of fewer chunks; and the most plans of one collective.
-CHUNKS, WORTH_FACTOR, MOST_PLANS = (1, 2, 4, 8, 16, 32, 64, 128), 0.97, 3
+#: The numbers of chunks that are tried for long messages; and the most blocks of all demands with
+#: which more than `MANY_CHUNKS` are tried. Why: the tables of nodes grow with the number of blocks.
+CHUNKS, MANY_CHUNKS, MOST_BLOCKS = tuple(1 << k for k in range(11)), 128, 1024
+
+#: The time that is worth more chunks, relative to that of fewer chunks; and the most plans of one
+#: collective.
+WORTH_FACTOR, MOST_PLANS = 0.97, 3
+
+#: The most chunks for which routes are found, while other chunks take the same routes again; and
+#: the largest load of an arc for each of these chunks, relative to the least one, with which their
+#: number is not raised.
+MOST_PART, PART_FACTOR = 64, 1.01
+
+#: The roundings that are tried with different random choices, and the most demands for which they
+#: are tried; of equal loads, the routes with the fewest hops are the best.
+TRIES, FEW_DEMANDS = 6, 4
 
 #: The largest number of chunks that is tried for messages of a known length.
 MOST_VARIANT_CHUNKS = 32
@@ -161,17 +178,16 @@ def _plan_steps(
 def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
     """Return the load of the busiest arc, in blocks, for each number of chunks that is tried."""
     found, longest = traffic_demands(topology, collective), collective.longest_flits
-    counts = {*CHUNKS}
+    summed = collective.reducing and collective.to_all
+    demands = len(collective.members) if summed else len(found.demands)
+    counts = {k for k in CHUNKS if k <= MANY_CHUNKS or k * demands <= MOST_BLOCKS}
     if longest is not None:
         sizes = {1, 2, 3, 4, int(np.gcd.reduce(found.flits, axis=None))}
         counts |= {-(-longest // flits) for flits in sizes}
         counts = {k for k in counts if k <= longest}
-    summed = collective.reducing and collective.to_all
-    routes = traffic_routes(topology, collective)
-    if summed:
-        shares = _arc_shares(topology, allreduce_routes(topology, collective))
-    elif routes is not None:
-        shares = _arc_shares(topology, routes.routes)
+    routes = (allreduce_routes if summed else traffic_routes)(topology, collective)
+    if routes is not None:
+        shares = _arc_shares(topology, routes)
     else:
         # Each demand counts as spread evenly over all arcs.
         hops = [_least_hops(found.network, demand) for demand in found.demands]
@@ -186,17 +202,20 @@ def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
     return loads
 
 
-def _arc_shares(topology: Topology, routes: Sequence[Mapping[tuple[int, ...], float]]) -> Any:
-    """Return the part of each demand on each arc, shape (demands, arcs)."""
+def _arc_shares(topology: Topology, found: FractionalRoutes) -> Any:
+    """Return the part of each demand on each arc, shape (demands, arcs).
+
+    The arcs of a tree that is used in both directions count in one direction.
+    """
     from scipy.sparse import csr_array
 
     rows, arcs, parts = list[int](), list[int](), list[float]()
-    for demand, each in enumerate(routes):
+    for demand, each in enumerate(found.routes):
         for route, part in each.items():
             rows += [demand] * len(route)
             arcs += [arc if arc >= 0 else ~arc for arc in route]
             parts += [part] * len(route)
-    return csr_array((parts, (rows, arcs)), shape=(len(routes), int(topology.linked.sum())))
+    return csr_array((parts, (rows, arcs)), shape=(len(found.routes), int(topology.linked.sum())))
 
 
 def _least_hops(network: Topology, demand: Demand) -> int:
@@ -318,16 +337,85 @@ class _TrafficPlanner:
         """
         least = irregular_least_steps(self.topology, self.collective, chunks)
         arcs, found = WeightedArcs(moves.network), traffic_routes(self.topology, self.collective)
-        spread = partial(spread_routes, arcs, moves.source, moves.receivers, seed=self.seed)
         if found is not None:
-            number = traffic_demands(self.topology, self.collective).number
+            demands = traffic_demands(self.topology, self.collective)
             ends = zip(moves.source.tolist(), moves.receivers, strict=True)
-            demand = [number[pair] for pair in ends]
-            counts = np.bincount(demand, minlength=len(number))
-            rounded = round_routes(len(arcs.tail), counts, found.routes, self.seed)
-            each = [iter(one) for one in rounded]
-            yield spread(most=least, routes=[[*next(each[one])] for one in demand])
-        yield spread(most=max(least, FEW_BLOCKS))
+            demand = np.array([demands.number[pair] for pair in ends])
+            yield self._share_routes(arcs, demands.demands, found, demand, chunks)
+        most = max(least, FEW_BLOCKS)
+        yield spread_routes(arcs, moves.source, moves.receivers, most, self.seed).best
+
+    def _share_routes(
+        self,
+        arcs: WeightedArcs,
+        demands: Sequence[Demand],
+        found: FractionalRoutes,
+        demand: IntArray,
+        chunks: int,
+        links: IntArray | None = None,
+    ) -> list[list[int]]:
+        """Return the arcs of the route of each block, rounded from fractional routes.
+
+        Routes of links begin at their middle node. If messages have equal lengths, the routes of a
+        few chunks are found, and other chunks take them again, a *part* of the message after
+        another. All parts load the arcs evenly, so that arcs are busy all the time.
+
+        Parameters
+        ----------
+        found : FractionalRoutes
+            The routes of each demand with their shares.
+        demand : ndarray of int
+            The demand of each block.
+        links : ndarray of int, shape (arcs,), optional
+            The number of the link of each arc, if the blocks on both arcs of a link count together.
+        """
+        count = np.bincount(demand, minlength=len(demands))
+        link = np.arange(len(arcs.tail)) if links is None else links
+        tried: list[tuple[Fraction, int, list[list[list[int]]]]] = []
+        tries = TRIES if len(demands) <= FEW_DEMANDS else 1
+        for part in self._part_chunks(chunks, found):
+            counts = count * part // chunks
+            most = irregular_least_steps(self.topology, self.collective, part)
+            for seed in range(self.seed, self.seed + tries):
+                rounded = round_routes(link, counts, found.routes, seed)
+                blocks = [k for k, each in enumerate(rounded) for _ in each]
+                relief = spread_routes(
+                    arcs,
+                    np.array([demands[k].source for k in blocks]),
+                    [demands[k].receivers for k in blocks],
+                    most,
+                    seed,
+                    [[*route] for each in rounded for route in each],
+                    links,
+                )
+                routes = relief.best
+                if links is not None:
+                    routes = [_turn_to_middle(arcs, route) for route in routes]
+                each = [routes[a:b] for a, b in pairwise([0, *np.cumsum(counts).tolist()])]
+                tried.append((Fraction(relief.least, part), _most_hops(arcs, routes), each))
+                if missed := relief.least > most:
+                    break
+            if not missed:
+                break
+        again = [cycle(one) for one in min(tried, key=lambda one: one[:2])[2]]
+        return [next(again[k]) for k in demand.tolist()]
+
+    def _part_chunks(self, chunks: int, found: FractionalRoutes) -> list[int]:
+        """Return numbers of chunks whose routes are found, for messages of `chunks` chunks.
+
+        The first is the smallest one that loads arcs little more than the bound. The others follow
+        from the load of fractional routes, and leave more choice.
+        """
+        if self.collective.longest_flits is not None or len(found.routes) > FEW_DEMANDS:
+            return [chunks]
+        parts, least = range(1, 1 + min(chunks, MOST_PART)), list[int]()
+        for load in (irregular_least_time(self.topology, self.collective, None), found.load):
+            rounded = [ceil(part * load) / part for part in parts]
+            enough = PART_FACTOR * min(rounded)
+            least.append(next(part for part in parts if rounded[part - 1] <= enough))
+        first, then = least
+        more = [then << k for k in range(MOST_PART.bit_length()) if first < then << k <= parts[-1]]
+        return [first, *more]
 
     def _plan_allreduce(self, blocks: Blocks) -> tuple[Transfers, ...]:
         """Return the steps of an all-reduce: each sum goes up a tree to its root, and down again.
@@ -335,66 +423,79 @@ class _TrafficPlanner:
         If a complete sum and a rising one wait for the same arc, the one with the longer chain of
         hops to go is sent first.
         """
-        sums = np.arange(blocks.blocks_per_origin)
-        counts = np.bincount(blocks.group_of_block(sums), minlength=len(self.groups.members))
-        found = allreduce_routes(self.topology, self.collective)
-        near = [{self._nearest_route(group): 1.0} for group in self.groups.node_lists]
-        arcs, best = WeightedArcs(self.topology), None
-        for choice in (found, near):
-            rounded = round_routes(len(arcs.tail), counts, choice, self.seed)
-            each = [iter(one) for one in rounded]
-            routes = [
-                _without_detour(arcs, {*self.groups.node_lists[group].tolist()}, next(each[group]))
-                for group in blocks.group_of_block(sums).tolist()
-            ]
-            hops = _Hops([], [], [], [], [])
-            for number, route in zip(sums.tolist(), routes, strict=True):
-                hops.add_sum(arcs, route, number)
-            step, arc, number = hops.choose_steps(arcs, _find_turns(routes))
-            if best is None or step.max() < best[0].max():
-                best = step, arc, number
-        assert best is not None
-        step, arc, number = best
+        sums, arcs = np.arange(blocks.blocks_per_origin), WeightedArcs(self.topology)
+        group, hops = blocks.group_of_block(sums), _Hops([], [], [], [], [])
+        demands = allreduce_demands(self.topology, self.collective)
+        found, opposite = allreduce_routes(self.topology, self.collective), arcs.opposite_arcs
+        if found is not None and opposite is not None:
+            links = np.minimum(np.arange(len(opposite)), opposite)
+            routes = self._share_routes(arcs, demands, found, group, blocks.chunks, links)
+            up = [opposite[route[::-1]].tolist() for route in routes]
+        else:
+            up, routes = self._spread_sums(blocks, [demands[k] for k in group.tolist()])
+        for number, rising, down in zip(sums.tolist(), up, routes, strict=True):
+            hops.add_sum(arcs, rising, down, number)
+        step, arc, number = hops.choose_steps(arcs, _find_turns(routes))
         return _sum_transfers(blocks, step, arcs.tail[arc], arcs.port[arc], number)
 
-    def _nearest_route(self, group: IntArray) -> tuple[int, ...]:
-        """Return the route of a sum by shortest paths, up to the node amid the group and down."""
+    def _spread_sums(
+        self, blocks: Blocks, demands: Sequence[Demand]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Return the arcs of two trees for each sum, up to its root and down, if links go one way.
+
+        The arcs of a tree are ordered as `_Hops.add_sum` takes them.
+        """
+        least = irregular_least_steps(self.topology, self.collective, blocks.chunks)
+        source = np.array([each.source for each in demands])
+        receivers = [each.receivers for each in demands]
         arcs = WeightedArcs(self.topology)
-        up, arc_of = arcs.backwards()
-        length = np.rint(1024 * arcs.relative_forwarding_time).astype(np.int64)
-        (down_away, down), (up_away, rising) = (
-            arcs.shortest_paths(length), up.shortest_paths(length[arc_of])
-        )  # fmt: skip
-        far = down_away[:, group].max(axis=1) + up_away[:, group].max(axis=1)
-        root = int(far.argmin())
-        goals = group[group != root]
-        back = arc_of[up.path_tree(rising[root], goals)]
-        return (*(~back).tolist(), *arcs.path_tree(down[root], goals).tolist())
+        against, arc_of = arcs.backwards()
+        down, up = (
+            spread_routes(each, source, receivers, least / 2, self.seed).best
+            for each in (arcs, against)
+        )
+        return [arc_of[tree[::-1]].tolist() for tree in up], down
 
 
-def _without_detour(arcs: WeightedArcs, members: set[int], route: Sequence[int]) -> tuple[int, ...]:
-    """Return the route of a sum with its root at a node where the sum is complete first.
+def _most_hops(arcs: WeightedArcs, routes: Sequence[Sequence[int]]) -> int:
+    """Return the most hops from the source of any route to a receiver."""
+    most, tail, head = 0, arcs.tail.tolist(), arcs.head.tolist()
+    for route in routes:
+        hops = {tail[route[0]]: 0}
+        for arc in route:
+            hops[head[arc]] = hops[tail[arc]] + 1
+        most = max(most, *hops.values())
+    return most
 
-    If only one arc leads up to the root, and the root adds nothing, the sum is complete at the tail
-    of this arc. A complete sum must not rise, so the tail becomes the root.
 
-    Parameters
-    ----------
-    members : set of int
-        The nodes whose words are added, and which receive the sum.
-    route : sequence of int
-        The arcs up, as numbers ~k, those near the root first; then the arcs down.
+def _turn_to_middle(arcs: WeightedArcs, tree: Sequence[int]) -> list[int]:
+    """Return the arcs of a tree from its middle node to all others.
+
+    Every link must have an arc each way. An arc comes after the arcs on the way to its tail.
     """
-    up, down = [~code for code in route if code < 0], [code for code in route if code >= 0]
-    root = int(arcs.head[up[0]])
-    while root not in members and (arcs.head[up] == root).sum() == 1:
-        first = up.pop(0)
-        root = int(arcs.tail[first])
-        down = [first, *(arc for arc in down if arcs.head[arc] != root)]
-        ends = members - {root}
-        while idle := {*arcs.head[down].tolist()} - {*arcs.tail[down].tolist()} - ends:
-            down = [arc for arc in down if arcs.head[arc] not in idle]
-    return (*(~arc for arc in up), *down)
+    assert arcs.opposite_arcs is not None
+    out: dict[int, list[int]] = {}
+    for arc in (*tree, *arcs.opposite_arcs[[*tree]].tolist()):
+        out.setdefault(int(arcs.tail[arc]), []).append(arc)
+
+    def grow_from(root: int) -> list[int]:
+        found, seen, new = list[int](), {root}, [root]
+        for node in new:
+            for arc in out[node]:
+                if (head := int(arcs.head[arc])) not in seen:
+                    seen.add(head)
+                    new.append(head)
+                    found.append(arc)
+        return found
+
+    # The last arc of a search leads to a farthest node; the longest path begins there.
+    longest = grow_from(end := int(arcs.head[grow_from(int(arcs.tail[tree[0]]))[-1]]))
+    by, path = {int(arcs.head[arc]): arc for arc in longest}, list[int]()
+    here = int(arcs.head[longest[-1]])
+    while here != end:
+        path.append(here)
+        here = int(arcs.tail[by[here]])
+    return grow_from([*path, end][len(path) // 2])
 
 
 class _Hops(NamedTuple):
@@ -431,11 +532,12 @@ class _Hops(NamedTuple):
             self.block.append(block)
         self.lengths.append(len(tree))
 
-    def add_sum(self, arcs: WeightedArcs, route: Sequence[int], block: int) -> None:
-        """Add the hops of a sum: up a tree, whose arcs are numbers ~k, and down another one."""
+    def add_sum(
+        self, arcs: WeightedArcs, up: Sequence[int], down: Sequence[int], block: int
+    ) -> None:
+        """Add the hops of a sum: up a tree, the arcs near the root last, and down another one."""
         rising: dict[int, list[int]] = {}
-        up = [~code for code in route if code < 0]
-        for arc in reversed(up):
+        for arc in up:
             tail, head = int(arcs.tail[arc]), int(arcs.head[arc])
             for hop in rising.get(tail, []):
                 self.earlier.append(hop)
@@ -443,9 +545,9 @@ class _Hops(NamedTuple):
             rising.setdefault(head, []).append(len(self.arc))
             self.arc.append(arc)
             self.block.append(block)
-        root = int(arcs.head[up[0]])
+        root = int(arcs.head[up[-1]])
         above: dict[int, list[int]] = {root: rising[root]}
-        for arc in (code for code in route if code >= 0):
+        for arc in down:
             tail, head = int(arcs.tail[arc]), int(arcs.head[arc])
             for hop in above[tail]:
                 self.earlier.append(hop)
@@ -453,7 +555,7 @@ class _Hops(NamedTuple):
             above[head] = [len(self.arc)]
             self.arc.append(arc)
             self.block.append(block)
-        self.lengths.append(len(route))
+        self.lengths.append(len(up) + len(down))
 
     def choose_steps(
         self, arcs: WeightedArcs, turn: np.ndarray

@@ -24,19 +24,20 @@ __all__ = ["round_routes", "spread_routes"]
 STEEPNESS = 8
 
 #: Targets for the load of arcs, one after another, relative to the least load; and the most nodes
-#: that are visited for them.
-LOAD_TARGETS, MOST_LOOKS = (1.05, 1.02, 1.0), 200_000
+#: that are visited for them, if there are at most `FEW_BLOCKS` blocks and if there are more. Why:
+#: another route is harder to find if each block is a larger part of the load.
+LOAD_TARGETS, FEW_BLOCKS, MOST_LOOKS = (1.05, 1.02, 1.0), 64, (1_000_000, 200_000)
 
 
 def round_routes(
-    n_arcs: int, counts: IntArray, routes: Sequence[Mapping[tuple[int, ...], float]], seed: int
+    links: IntArray, counts: IntArray, routes: Sequence[Mapping[tuple[int, ...], float]], seed: int
 ) -> list[list[tuple[int, ...]]]:
     """Return a route for each block of each demand.
 
     Parameters
     ----------
-    n_arcs : int
-        Number of arcs of the network. In a route, the number ~k stands for arc k, too.
+    links : ndarray of int, shape (arcs,)
+        The number of the link of each arc. Blocks on arcs of the same number count together.
     counts : ndarray of int
         Number of blocks of each demand.
     routes : sequence of (mapping of tuple to float)
@@ -46,11 +47,11 @@ def round_routes(
     --------
     Three blocks take two routes, over arc 0 and over the arcs 1 and 2:
 
-    >>> round_routes(3, np.array([3]), [{(0,): 0.6, (1, 2): 0.4}], 0)
+    >>> round_routes(np.arange(3), np.array([3]), [{(0,): 0.6, (1, 2): 0.4}], 0)
     [[(0,), (0,), (1, 2)]]
     """
-    load, found, left = np.zeros(n_arcs), [], []
-    arrays = [[_arcs_of(route) for route in each] for each in routes]
+    load, found, left = np.zeros(links.max() + 1), [], []
+    arrays = [[links[np.array(route)] for route in each] for each in routes]
     for demand, (count, each) in enumerate(zip(counts.tolist(), routes, strict=True)):
         whole = [int(share * count + 1e-6) for share in each.values()]
         found.append(whole)
@@ -74,12 +75,6 @@ def round_routes(
     ]
 
 
-def _arcs_of(route: Sequence[int]) -> IntArray:
-    """Return the arcs of a route as an array; the number ~k stands for arc k."""
-    arcs = np.array(route, int)
-    return np.where(arcs < 0, ~arcs, arcs)
-
-
 def spread_routes(
     arcs: WeightedArcs,
     source: IntArray,
@@ -87,8 +82,9 @@ def spread_routes(
     most: float,
     seed: int,
     routes: list[list[int]] | None = None,
-) -> list[list[int]]:
-    """Return a route for each block, as the list of its arcs, so that no arc is much too busy.
+    links: IntArray | None = None,
+) -> RouteRelief:
+    """Find a route for each block, as the list of its arcs, so that no arc is much too busy.
 
     Parameters
     ----------
@@ -100,6 +96,13 @@ def spread_routes(
         Load of the busiest arc that is expected, in blocks.
     routes : list of (list of int), optional
         Routes to begin with.
+    links : ndarray of int, shape (arcs,), optional
+        The number of the link of each arc, if the blocks on both arcs of a link count together.
+
+    Returns
+    -------
+    RouteRelief
+        The routes, as `best`, and the load of the busiest arc, as `least`.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def spread_routes(
 
     >>> from torusfabric.topology import parse_topology
     >>> arcs = WeightedArcs(parse_topology("mesh:3"))
-    >>> spread_routes(arcs, np.array([0, 0]), [(1,), (1, 2)], 2.0, 0)
+    >>> spread_routes(arcs, np.array([0, 0]), [(1,), (1, 2)], 2.0, 0).best
     [[0], [0, 1]]
     """
     random = np.random.default_rng(seed)
@@ -124,8 +127,9 @@ def spread_routes(
         targets = np.array([each[0] for each in receivers])
         choose = choose_paths if single else choose_routes
         routes = spread_messages(arcs, len(source), most, random, choose)
-    relief = RouteRelief(arcs, routes, receivers, random, MOST_LOOKS)
+    looks = MOST_LOOKS[len(routes) > FEW_BLOCKS]
+    relief = RouteRelief(arcs, routes, receivers, random, looks, links)
     for target in LOAD_TARGETS:
         if relief.least > (aim := max(ceil(target * most), 1)):
             relief.relieve_arcs(aim)
-    return relief.best
+    return relief

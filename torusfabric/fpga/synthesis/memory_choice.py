@@ -2,12 +2,14 @@
 
 The user is `synthesize`. A synthesis tool decides for one module, and does not know how many nodes
 share the device. `choose_memory_rule` looks at the memories of all nodes instead. The *share* of a
-resource is the part of the device that the fabric uses of it. The scarce resource is the one with
-the largest share, and the choice makes this share as small as possible:
+resource is the part of the device that the fabric uses of it.
 
-- All memories of one size are alike, so that nodes are alike.
-- Only if the scarce resource is then more than three quarters used, one size is divided: block RAM
-  at some nodes, LUTs at the others.
+- All memories of one size are alike, so that nodes are alike. If the shares of LUTs and block RAMs
+  can both stay below three quarters, the choice with the least price is taken: the share of LUTs,
+  plus a quarter of the share of block RAMs. Why a quarter: other logic can use a free LUT, but a
+  free block RAM is of use to memories alone.
+- If no choice stays below three quarters, the larger share becomes as small as possible. One size
+  is then divided, if that helps: block RAM at some nodes, LUTs at the others.
 """
 
 from __future__ import annotations
@@ -39,9 +41,12 @@ REGISTER_DEPTH = 2
 #: Rule by which all memories are block RAMs, except those of few words.
 ALL_BLOCKS = f"{MemoryStyle.REGISTERS.value}:{REGISTER_DEPTH},{MemoryStyle.BLOCK.value}"
 
-#: Share of the scarce resource up to which all memories of one size are alike. Fuller devices are
-#: hard to place and route.
+#: Share of a resource up to which a fabric fits easily. Fuller devices are hard to place and route.
 COMFORTABLE_SHARE = 3 / 4
+
+#: Price of all block RAMs of a device, where all its LUTs have the price 1. On an ECP5, a block RAM
+#: must therefore save 100 LUTs. A memory of 32 words of 32 bits saves 128, one of 16 words 48.
+BLOCK_RAM_PRICE = 1 / 4
 
 #: Number of LUTs of a choice that does not exist.
 NEVER = 1 << 60
@@ -49,8 +54,8 @@ NEVER = 1 << 60
 #: Number of memories of each size, as {(width, depth): number}.
 Memories: TypeAlias = Mapping[tuple[int, int], int]
 
-#: Function of the LUTs and of the block RAMs of several choices: the share of the scarce resource.
-Share: TypeAlias = "Callable[[IntArray, IntArray], NDArray[np.float64]]"
+#: Function of the LUTs and of the block RAMs of several choices, whose least value decides.
+Price: TypeAlias = "Callable[[IntArray, IntArray], NDArray[np.float64]]"
 
 
 class _Size(NamedTuple):
@@ -64,7 +69,7 @@ class _Size(NamedTuple):
 
 
 def choose_memory_rule(memories: Memories, device: Target, cost: Cost) -> str:
-    """Return the memory rule with the least use of the scarce resource of a device.
+    """Return the memory rule by which a fabric fits a device at the least price.
 
     Parameters
     ----------
@@ -103,20 +108,27 @@ def choose_memory_rule(memories: Memories, device: Target, cost: Cost) -> str:
     ]
     rest = max(cost.brams - sum(size.number * size.blocks for size in sizes), 0)
 
-    def share(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
+    def larger_share(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
         """Return the larger share; of equal ones, that with less of the other resource is less."""
         each = luts / device.capacity["luts"], (rest + blocks) / device.capacity["brams"]
         return np.maximum(*each) + sum(each) * 1e-6
 
-    chosen, least = _choose_alike(sizes, cost.luts, share)
-    if least > COMFORTABLE_SHARE:
-        divided, less = _choose_divided(sizes, cost.luts, share)
-        chosen = divided if less < least else chosen
+    def price(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
+        """Return the price, less than 1, of choices that fit easily, and a larger one of others."""
+        sum_of_both = luts / device.capacity["luts"]
+        sum_of_both = sum_of_both + BLOCK_RAM_PRICE * (rest + blocks) / device.capacity["brams"]
+        share = larger_share(luts, blocks)
+        return np.where(share < COMFORTABLE_SHARE, sum_of_both, 1 + share)
+
+    chosen, least = _choose_alike(sizes, cost.luts, price)
+    if least > 1:
+        divided, share = _choose_divided(sizes, cost.luts, larger_share)
+        chosen = divided if 1 + share < least else chosen
     return str(_write_rule(chosen, memories))
 
 
-def _choose_alike(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memories, float]:
-    """Return the best choice in which memories of one size are alike, and its share.
+def _choose_alike(sizes: Sequence[_Size], luts: int, price: Price) -> tuple[Memories, float]:
+    """Return the best choice in which memories of one size are alike, and its price.
 
     Entry b of `found` has the fewest LUTs of a choice with b block RAMs. Each size is added in
     turn, in LUTs or in block RAM (dynamic programming).
@@ -129,7 +141,7 @@ def _choose_alike(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memo
         in_blocks = np.append(np.full(step, NEVER), found)
         taken.append(in_blocks < in_luts)
         found = np.minimum(in_luts, in_blocks)
-    every = share(found, np.arange(len(found)))
+    every = price(found, np.arange(len(found)))
     left, chosen = int(every.argmin()), dict[tuple[int, int], int]()
     least = float(every[left])
     for size, is_block in zip(reversed(sizes), reversed(taken), strict=True):
@@ -138,8 +150,8 @@ def _choose_alike(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memo
     return chosen, least
 
 
-def _choose_divided(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Memories, float]:
-    """Return the best choice in which some memories of a size may be block RAMs, and its share.
+def _choose_divided(sizes: Sequence[_Size], luts: int, price: Price) -> tuple[Memories, float]:
+    """Return the best choice in which some memories of a size may be block RAMs, and its price.
 
     The memories that save the most LUTs for each block RAM become block RAM first.
     """
@@ -148,7 +160,7 @@ def _choose_divided(sizes: Sequence[_Size], luts: int, share: Share) -> tuple[Me
         np.array([getattr(size, name) for size in sizes]) for name in ("number", "blocks", "luts")
     )
     added, less = (np.append(0, np.repeat(each, numbers)).cumsum() for each in (blocks, saved))
-    every = share(luts + less[-1] - less, added)
+    every = price(luts + less[-1] - less, added)
     best = int(every.argmin())
     first = np.append(0, numbers.cumsum())[:-1]
     chosen = np.clip(best - first, 0, numbers).tolist()

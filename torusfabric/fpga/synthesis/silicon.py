@@ -30,17 +30,22 @@ _CELLS = "cells.lib"
 #: Most words of a memory that becomes flip-flops, because memory compilers make no smaller ones.
 _REGISTER_WORDS = 8
 
-#: Yosys commands behind ``synth -run begin:fine``, which leaves memories as they are.
+#: Commands of abc that map logic to cells with the least area, whatever the delay.
+_MAP = "+strash;ifraig;scorr;dc2;strash;dch;map,-a"
+
+#: Yosys commands behind ``synth -nordff -run begin:fine``, which leaves memories as they are, and
+#: registers of read-only memories at their addresses. `memory_dff` then merges those of RAMs.
 _AFTER = (
     f"read_liberty -lib {_CELLS}",
     "memory_map -rom-only",
     "memory_map a:ram_style=registers",
     f"memory_map t:$mem_v2 r:SIZE<={_REGISTER_WORDS} %i",
+    "memory_dff",
     "opt -fast -full",
     "techmap",
     "opt -fast",
     f"dfflibmap -liberty {_CELLS}",
-    f"abc -liberty {_CELLS}",
+    f"abc -liberty {_CELLS} -script {_MAP}",
     "setundef -zero",
     "opt_clean -purge",
 )
@@ -94,7 +99,7 @@ def family_of_liberty(path: str | None = None) -> Family:
         cost = Cost(gates=round(size / nand, 4), ffs=ffs)
         costs[cost] = f"{costs.get(cost, '')} {name}".strip()
     return Family(
-        "synth -flatten -run begin:fine",
+        "synth -flatten -nordff -run begin:fine",
         costs | {Cost(): "$mem_v2"},
         after=_AFTER,
         files=((_CELLS, text),),

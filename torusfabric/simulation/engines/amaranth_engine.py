@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from ...rtl.assembly import Assembly
 from ...rtl.fabric import Fabric
 from ...rtl.netlist import Role
 from ...topology import IntArray
-from .base import Engine, EngineRun, Job, Messages, Progress
+from .base import Engine, Progress
 from .cells import MemoryCells
 from .edges import Access, EdgeRequest, EdgeResult
 from .gtkwave import wave_lines
@@ -222,22 +222,16 @@ class AmaranthEngine(Engine):
         """The simulated design."""
         return Assembly(self.fabric.netlist, gated=self._gated)
 
-    def run_all(
-        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
-    ) -> list[EngineRun]:
-        """Run several collectives one after another.
-
-        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`.
-        """
-        runs: list[EngineRun] = []
+    def run_access(self, make: Callable[..., Access[_Result]]) -> _Result:
+        """Execute work at the ports of the fabric, as `Engine.run_access` does."""
+        results: list[_Result] = []
 
         async def testbench(ctx: SimulatorContext) -> None:
             bench = AmaranthBench(ctx, self.design, self.fabric)
-            access = self.port_access(batches, jobs, bench.cells, progress)
-            runs.extend(await bench.run_access(access))
+            results.append(await bench.run_access(make(cells=bench.cells)))
 
         self.run_testbench(testbench)
-        return runs
+        return results[0]
 
     def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
         """Send and receive all words of `traffic` through the streams of the nodes.

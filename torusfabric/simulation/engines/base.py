@@ -5,16 +5,17 @@ as a generator of clock edges (see `edges`), so all engines drive the ports alik
 the streams of the nodes, in a fabric in which each node has streams of its own.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from ...contract.traffic import PortTraffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
+from .edges import Access
 
 __all__ = ["TIMEOUT_CYCLES", "Engine", "EngineRun", "Job", "Messages", "Progress",
            "node_cycles"]  # fmt: skip
@@ -25,6 +26,8 @@ TIMEOUT_CYCLES = 16
 #: Random words of a run that pass through the host port in each direction; the others are copied
 #: directly.
 PORT_SAMPLE_WORDS = 1000
+
+_Result = TypeVar("_Result")
 
 #: Words of each node: those that it sends, or those that it has received.
 Messages: TypeAlias = Sequence[Sequence[int]] | np.ndarray
@@ -98,7 +101,7 @@ class EngineRun(NamedTuple):
     direct: int = 0
 
 
-class Engine(ABC):
+class Engine:
     """A simulator for one fabric.
 
     Parameters
@@ -196,39 +199,34 @@ class Engine(ABC):
         jobs = list(jobs) or [longest_job(self.fabric)] * len(batches)
         return self.run_all(batches, jobs, progress)
 
-    @abstractmethod
     def run_all(
         self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
     ) -> list[EngineRun]:
-        """Run several collectives, one for each job; each engine implements this method.
+        """Run several collectives, one for each job.
 
         The parameters `batches`, `jobs` and `progress` are those of `run_many`, which has checked
         them.
         """
+        access = self.fabric.interface.access
+        return self.run_access(partial(access, self.fabric, batches, jobs, progress=progress,
+                                       through_port=self._through_port))  # fmt: skip
 
-    def port_access(
-        self,
-        batches: Sequence[Messages],
-        jobs: Sequence[Job],
-        cells: Any,
-        progress: Progress | None,
-    ) -> Any:
-        """Return a generator of clock edges that does all the work of `run_many`.
-
-        The generator (an `edges.Access`) writes the messages, starts the runs and reads the words.
-        It is made by the interface of the fabric, see `Interface.access`. An engine executes it
-        with `run_access`.
+    def run_access(self, make: Callable[..., Access[_Result]]) -> _Result:
+        """Execute work at the ports of the fabric, clock edge by clock edge; return its result.
 
         Parameters
         ----------
-        batches, jobs, progress
-            As for `run_many`.
-        cells : MemoryCells
-            Direct access to the memories of the simulated nodes.
+        make : function of (cells=) -> Access
+            Returns the work. `cells` is a `MemoryCells`, direct access to the memories of the
+            simulated nodes.
+
+        Raises
+        ------
+        InputError
+            If the engine is not a simulator, such as a board.
         """
-        access = self.fabric.interface.access
-        return access(self.fabric, batches, jobs, cells=cells,
-                      through_port=self._through_port, progress=progress)  # fmt: skip
+        del make
+        raise InputError(f"Engine for clock edges must be amaranth or compiled, not {self.name}")
 
     def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
         """Send words through the streams of the nodes, and receive words until the fabric is idle.

@@ -8,21 +8,23 @@ cycle as in the reference engine. The steps of a build are in `model`, the run o
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...contract.traffic import PortTraffic
 from ...errors import InputError
 from ...rtl.fabric import Fabric
-from .base import Engine, EngineRun, Job, Messages, Progress
+from .base import Engine, Progress
 from .compiled_cells import CompiledCells
-from .edges import run_access
+from .edges import Access, run_access
 from .model import SOURCE_FOLDER, build_model
 from .session import Session
 from .waves import open_wave_file
 
 __all__ = ["CompiledEngine"]
+
+_Result = TypeVar("_Result")
 
 
 class CompiledEngine(Engine):
@@ -68,16 +70,10 @@ class CompiledEngine(Engine):
         )
         self.build_seconds = time.perf_counter() - began
 
-    def run_all(
-        self, batches: Sequence[Messages], jobs: Sequence[Job], progress: Progress | None
-    ) -> list[EngineRun]:
-        """Run several collectives one after another.
-
-        The parameters `batches`, `jobs` and `progress` are those of `Engine.run_many`.
-        """
+    def run_access(self, make: Callable[..., Access[_Result]]) -> _Result:
+        """Execute work at the ports of the fabric, as `Engine.run_access` does."""
         with self._open_session() as session:
-            cells = CompiledCells(session, self.fabric)
-            access = self.port_access(batches, jobs, cells, progress)
+            access = make(cells=CompiledCells(session, self.fabric))
             return run_access(access, session.simulate_edges)
 
     def run_traffic(self, traffic: PortTraffic, progress: Progress | None = None) -> Any:
