@@ -44,15 +44,15 @@ def verilator_settings():
     }
 
 
-def run_bench(folder, *, timeout=300, **variables):
-    """Run a bench; return True if it passed, and its output."""
+def run_bench(folder, *, name="bench", timeout=300, **variables):
+    """Run the bench in the subfolder `name`; return True if it passed, and its output."""
     environ = os.environ | {
         "PATH": os.pathsep.join([SCRIPTS, os.environ["PATH"]]),
         "PYTHONPATH": str(Path(__file__).parent),
         "COCOTB_ANSI_OUTPUT": "0",
         "VERILATOR_ROOT": variables.pop("VERILATOR_ROOT", ""),
     }
-    command = ["make", "-C", str(folder / "bench"), *(f"{k}={v}" for k, v in variables.items())]
+    command = ["make", "-C", str(folder / name), *(f"{k}={v}" for k, v in variables.items())]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env=environ, check=False
     )

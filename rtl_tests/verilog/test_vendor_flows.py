@@ -250,6 +250,6 @@ def test_files_are_listed_and_flows_known():
     fabric = tf.Fabric(tf.compile(tf.plan("2x2", "allgather")), width=8)
     assert not [name for name in tf.emit(fabric).files if name.startswith(("vivado", "quartus"))]
     with pytest.raises(
-        InputError, match=r"^Flow must be one of vivado, quartus, librelane, not 'ise'"
+        InputError, match=r"^Flow must be one of vivado, quartus, librelane, tinytapeout, not 'ise'"
     ):
         tf.emit(fabric, flow="ise")

@@ -99,7 +99,7 @@ def _add_verilog_options(verilog: ArgumentParser) -> None:
         -o --output DIR: Folder for the files. Example: out/.
         """,
         FORCE,
-        flow={"choices": ("vivado", "quartus", "librelane")},
+        flow={"choices": ("vivado", "quartus", "librelane", "tinytapeout")},
         output={"type": folder_argument, "required": True},
     )
 

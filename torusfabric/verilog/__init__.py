@@ -22,7 +22,7 @@ module            content
 ``ecp5``          bodies of multiplexers and sums made of ECP5 cells
 ``manifest``      ``manifest.json``, and all files beside the Verilog
 ``templates``     an instance to copy, and assertions to bind
-``flows``         projects for Vivado, Quartus and LibreLane
+``flows``         projects for Vivado, Quartus, LibreLane and Tiny Tapeout
 ``litex``         import into a LiteX SoC
 ================= ===================================================================
 

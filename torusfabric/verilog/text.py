@@ -72,7 +72,7 @@ def emit(
     ram : str
         Memory rule in the notation of `MemoryRule.parse`: the RAM style of each memory.
     flow : str, optional
-        ``vivado``, ``quartus`` or ``librelane``: adds a project and constraints to the files.
+        ``vivado``, ``quartus``, ``librelane`` or ``tinytapeout``: adds a project to the files.
     templates : bool
         True if the files include an instance of the fabric to copy, and assertions to bind.
 

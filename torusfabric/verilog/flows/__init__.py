@@ -1,8 +1,8 @@
-"""Project files for tools: Vivado, Quartus, and LibreLane for chips.
+"""Project files for tools: Vivado and Quartus; LibreLane and Tiny Tapeout for chips.
 
 The user is `companion_files`, with the option ``--flow``. Flows for FPGAs have a project,
-constraints and a form in which other designs can include the fabric. The flow for chips has a
-configuration.
+constraints and a form in which other designs can include the fabric. The flow for LibreLane has a
+configuration, that for Tiny Tapeout a whole project.
 
 Constraints are in two files. One has the periods of clocks, for a fabric that is compiled by
 itself. The other is about clock crossings, which exist if nodes have clocks of their own: a *clock
@@ -12,6 +12,7 @@ in every design.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from ...rtl.fabric import Fabric
@@ -26,7 +27,11 @@ __all__ = ["Flow", "flow_files"]
 PERIOD = "4.000"
 
 #: The same for a chip.
-CHIP_PERIOD = "20.000"
+CHIP_PERIOD = 20.0
+
+#: Package of the project for Tiny Tapeout. Why by name: it synthesizes the project for its size,
+#: and synthesis imports this package.
+TINYTAPEOUT = "torusfabric.fpga.tinytapeout"
 
 
 class Flow(Choice):
@@ -35,6 +40,7 @@ class Flow(Choice):
     VIVADO = "vivado"
     QUARTUS = "quartus"
     LIBRELANE = "librelane"
+    TINYTAPEOUT = "tinytapeout"
 
 
 def flow_files(
@@ -51,6 +57,11 @@ def flow_files(
     """
     if flow is Flow.LIBRELANE:
         return librelane_files(manifest, period=CHIP_PERIOD)
+    if flow is Flow.TINYTAPEOUT:
+        project: dict[str, str] = import_module(TINYTAPEOUT).project_files(
+            fabric, manifest, title=title, period=CHIP_PERIOD
+        )
+        return project
     netlist = fabric.netlist
     crossings = [fabric.prefix + name for name in netlist.modules if name.endswith("_crossing")]
     if flow is Flow.QUARTUS:

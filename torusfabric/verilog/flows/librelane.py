@@ -13,14 +13,14 @@ __all__ = ["librelane_files"]
 UTILIZATION = 40
 
 
-def librelane_files(manifest: Mapping[str, Any], *, period: str) -> dict[str, str]:
+def librelane_files(manifest: Mapping[str, Any], *, period: float) -> dict[str, str]:
     """Return the texts of all files for LibreLane by name.
 
     Parameters
     ----------
     manifest : dict
         Contents of ``manifest.json``.
-    period : str
+    period : float
         Period of the clock, in nanoseconds.
     """
     clocks = [name for name, port in manifest["ports"].items() if port["role"] == "clock"]
@@ -30,7 +30,7 @@ def librelane_files(manifest: Mapping[str, Any], *, period: str) -> dict[str, st
         "VERILOG_FILES": [f"dir::../{VERILOG_FILE}"],
         "VERILOG_DEFINES": [ASIC],
         "CLOCK_PORT": clocks if len(clocks) > 1 else clocks[0],
-        "CLOCK_PERIOD": float(period),
+        "CLOCK_PERIOD": period,
         "FP_CORE_UTIL": UTILIZATION,
     }
     return {"librelane/config.json": json.dumps(configuration, indent=2) + "\n"}
