@@ -375,6 +375,28 @@ class Multiplexer:
         form = branched_cascade if self.branched else plain_cascade
         return form(inputs, [*select], self.width, make_keeper(m, self.width))[: self.width]
 
+    def add_instance(
+        self, m: Module, inputs: Sequence[Value], select: Value, name: str | None
+    ) -> Value:
+        """Return the word that the select bits choose, from an instance of `shared_module`.
+
+        Parameters
+        ----------
+        m, inputs
+            The same as in `add_logic`.
+        select : Value
+            The select bits, in the cycle of the words.
+        name : str or None
+            The name of the instance. None adds the logic itself.
+        """
+        if name is None:
+            return self.add_logic(m, inputs, select)
+        word = Signal(self.width, name=f"{name}_word")
+        m.submodules[name] = SharedInstance(
+            self.shared_module, i_words=Cat(*inputs), i_select=select, o_word=word
+        )
+        return word
+
     @property
     def shared_module(self) -> SharedModule:
         """The module with the logic of the multiplexer, without registers."""
@@ -506,14 +528,7 @@ def _multiplex_slices(
     ):
         cut = [word[low:high] for word in inputs]
         meant = Multiplexer(len(inputs), high - low, branched)
-        if not shared:
-            passed.append(meant.add_logic(m, cut, bits))
-            continue
-        word = Signal(high - low, name=f"{name}_{k}_word")
-        m.submodules[f"{name}_{k}"] = SharedInstance(
-            meant.shared_module, i_words=Cat(*cut), i_select=Cat(*bits), o_word=word
-        )
-        passed.append(word)
+        passed.append(meant.add_instance(m, cut, Cat(*bits), f"{name}_{k}" if shared else None))
     return Cat(*passed)
 
 

@@ -525,7 +525,7 @@ class Core:
             self.kinds,
             self._columns,
             idles=idles,
-            concurrent=self.concurrent,
+            port=self.memory_port,
             beat=self.beat,
         )
         places = np.full((self.kinds.n_kinds, count), -1)

@@ -445,7 +445,7 @@ def assemble_tables(
     rows = RoomRows(room, values)
     kinds, columns = RoomKinds(rows), SequencerSignals(by_setting=True)
     routers, operators = plan_all_crossbars(rows, kinds, columns, idles=idles)
-    stores = plan_stores(rows, kinds, columns, idles=idles, concurrent=False, beat=room.beat)
+    stores = plan_stores(rows, kinds, columns, idles=idles, port=None, beat=room.beat)
     check_template(room, [*routers, *operators], stores)
     placers = [each.placer for each in (*routers, *operators)]
     placers += [store.placer for store in stores]

@@ -16,7 +16,8 @@ addresses differ read different *copies* of a bank, and a *cell* is the storage 
 
 If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
 writes one flit of a row, since each flit has its own write enable, and it selects one flit of each
-row that it reads. Copies that only runs read have rows of one flit.
+row that it reads. Copies that only runs read have rows of one flit. The banks of a *pool* share
+memories of one flit a word, its *columns* (see `store_plan.Pool`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ from ..memories import (
 )
 from ..modules import delay_value, unmerged_register
 from ..multiplexer import (
+    LEAST_INPUTS,
+    Multiplexer,
     continued_cascade,
     extended_cascade,
     make_keeper,
@@ -53,7 +56,7 @@ from ..multiplexer import (
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .node_module import LocalWord, NodeInputs, NodeModule, NodeSettings, operator_code_input
 from .places import Bit, BitPlace
-from .store_plan import AddressSource, Bank, BankArrivals, Reader, StoreShape
+from .store_plan import AddressSource, Bank, BankArrivals, Pool, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
@@ -146,7 +149,7 @@ class StoreModule(NodeModule):
     banks : dict of int to (list of CellBits)
         Memory number -> the bits of each of its copies. Simulations read and write memories by it.
         If the memory port moves `beat` flits, the key of flit k of the rows of memory m is ``m *
-        beat + k``, and copies that only runs read are left out.
+        beat + k``, and copies that only runs read are left out, and so are memories of pools.
     cells : dict of str to Cell
         The memory cells, by name.
     """
@@ -165,9 +168,16 @@ class StoreModule(NodeModule):
         combines = any(len(readers) > 1 for readers in shape.injections)
         self.banks: dict[int, list[CellBits]] = {}
         self.cells: dict[str, Cell] = {}
-        for bank in shape.banks:
+        pooled = {place for pool in shape.pools for place in pool.banks}
+        #: The banks that have memories of their own.
+        self._single_banks = [bank for place, bank in enumerate(shape.banks) if place not in pooled]
+        for bank in self._single_banks:
             for copy in range(len(bank.copies)):
                 self._add_cell(bank, copy, settings)
+        for pool in shape.pools:
+            depth = pool.depth + (port.sections - 1) * pool.size
+            for name in self._column_names(pool):
+                self.cells[name] = memory_cell(name, width=settings.width, depth=depth)
         members: dict[str, Member] = {
             "busy": In(int(self._shares_ports())),
             "section": In(port.section_bits),
@@ -205,12 +215,22 @@ class StoreModule(NodeModule):
             bits = CellBits(name, place * settings.width, width, depth)
             self.banks.setdefault(number, []).append(bits)
 
+    def _column_names(self, pool: Pool) -> list[str]:
+        """Return the names of the columns of a pool, such as ``bank_2_column_0``.
+
+        The number behind ``bank`` is that of the first memory of the pool.
+        """
+        first = self.shape.banks[pool.banks[0]]
+        return [f"{bank_name(first, 0)}_column_{k}" for k in range(first.rows.beat)]
+
     def _is_register(self, bank: Bank, copy: int) -> bool:
         """Return True if copy number `copy` of a bank has one word, so that it is a register.
 
         A bank is a set of memories with common addresses. A register needs no address.
         """
-        return isinstance(self.cells[bank_name(bank, copy)], Signal)
+        return bank_name(bank, copy) in self.cells and isinstance(
+            self.cells[bank_name(bank, copy)], Signal
+        )
 
     def _shares_ports(self) -> bool:
         """Return True if runs and the memory port share a port of a memory or a multiplexer.
@@ -226,8 +246,10 @@ class StoreModule(NodeModule):
 
     def add_logic(self) -> None:
         """Build memories, readers, and the memory port."""
-        for bank in self.shape.banks:
+        for bank in self._single_banks:
             self._add_bank(bank)
+        for pool in self.shape.pools:
+            self._add_pool(pool)
         read = [
             self._add_reader(number, reader) for number, reader in enumerate(self.shape.readers)
         ]
@@ -340,9 +362,7 @@ class StoreModule(NodeModule):
                     self._shown[member] = row
                 if rows.beat > 1 and copy.address is not None:
                     _, flit = rows.split_address_signal(self._run_address(copy.address))
-                    row = row.word_select(
-                        delay_value(self.m, flit, 1, f"flit_{name}"), self.settings.width
-                    )
+                    row = self._select_flit(row, flit, rows.beat, name)
                 self._words_of[member, number] = row
 
     def _read_port(self, bank: Bank, number: int, rows: FlitRows) -> ReadPort:
@@ -456,6 +476,145 @@ class StoreModule(NodeModule):
             return self.node_register(f"valid_{arrivals[0].strobes[0]}")
         key = tuple((arrival.late, arrival.strobes) for arrival in arrivals)
         return self._shared_register(reduce(or_, acts), f"store_{number}", key)
+
+    def _select_flit(self, row: Value, flit: Value, beat: int, name: str) -> Value:
+        """Return flit number `flit` of `row`, a word that is read a cycle after its address.
+
+        `flit` comes in the cycle of the address. `name` is that of the Verilog memory.
+        """
+        flits = [row.word_select(k, self.settings.width) for k in range(beat)]
+        code = look_up([select_code(beat, k) for k in range(beat)], flit)
+        code = resize(code, select_bit_count(beat))
+        return self.select_with_early_bits(code, flits, f"flit_of_{name}", branched=False)
+
+    # Pools
+
+    def _add_pool(self, pool: Pool) -> None:
+        """Add the columns of a pool, and set the words that readers or the memory port read."""
+        banks = [self.shape.banks[place] for place in pool.banks]
+        beat, names = banks[0].rows.beat, self._column_names(pool)
+        ports = (self._sent_pool_ports if banks[0].own else self._received_pool_ports)(pool, banks)
+        words = [
+            add_memory(self.m, name, self.cells[name], write=write, read=read, many=self._many)
+            for name, (write, read) in zip(names, ports, strict=True)
+        ]
+        counter = self.node_register(f"word_{pool.counter}")
+        _, flit = banks[0].rows.split_address_signal(counter)
+        for number, bank in enumerate(banks):
+            row = Cat(words[(k + number) % beat] for k in range(beat))
+            if bank.own:
+                row = self._select_flit(row, flit, beat, bank_name(bank, 0))
+                self._words_of[bank.members[0], 0] = row
+            else:
+                self._shown[bank.members[0]] = row
+
+    def _received_pool_ports(
+        self, pool: Pool, banks: Sequence[Bank]
+    ) -> list[tuple[WritePort, ReadPort]]:
+        """Return the ports of the columns of a pool of received words.
+
+        A run writes a flit of each bank, and the memory port reads a row of one bank.
+        """
+        stored = [self._run_write_port(bank) for bank in banks]
+        words = [each.data for each in stored]
+        starts = [
+            Cat(self._pool_row(pool, number, each.address), each.enable)
+            for number, each in enumerate(stored)
+        ]
+        base = [0] * (1 << self._port.bank_bits)
+        for bank, start in zip(banks, pool.bases, strict=True):
+            base[bank.members[0]] = start
+        asked = self._pool_address(pool, self._port_signals.address, look_up(
+            base, self._port_signals.bank
+        ))  # fmt: skip
+        read = ReadPort(Cat(asked, self.input_value("read_section")), self._port_signals.asks)
+        found = []
+        for column, name in enumerate(self._column_names(pool)):
+            turns, flit = self._bank_turns(pool, column)
+            *address, enable = self._choose_start(starts, look_up(turns, flit), name)
+            codes = [select_code(len(banks), turn % len(banks)) for turn in turns]
+            code = resize(look_up(codes, flit), select_bit_count(len(banks)))
+            data = self.select_with_early_bits(code, words, f"word_of_{name}", branched=False)
+            where = Cat(*address, self.node_register("section"))
+            found.append((WritePort(where, data, enable), read))
+        return found
+
+    def _sent_pool_ports(
+        self, pool: Pool, banks: Sequence[Bank]
+    ) -> list[tuple[WritePort, ReadPort]]:
+        """Return the ports of the columns of a pool of words that the node sends.
+
+        A run reads a flit of each bank, and the memory port writes a row of one bank.
+        """
+        port, width, count = self._port_signals, self.settings.width, len(banks)
+        loads = [port.loads[bank.members[0]] for bank in banks]
+
+        def number_of_load(numbers: Sequence[int], bits: int) -> Value:
+            """Return ``numbers[b]`` if the memory port writes bank b."""
+            each = (Mux(load, Const(n, bits), 0) for load, n in zip(loads, numbers, strict=True))
+            return reduce(or_, each)
+
+        address = port.layouts[self._port.memories[banks[0].members[0]].layout]
+        bits = (pool.size - 1).bit_length()
+        asked = self._pool_address(pool, address, number_of_load(pool.bases, bits))
+        asked = Cat(asked, self.input_value("write_section"))
+        codes = [select_code(count, number) for number in range(count)]
+        code = number_of_load(codes, select_bit_count(count))
+        starts = [
+            self._pool_row(pool, number, self._run_address(address))
+            for number, bank in enumerate(banks)
+            if (address := bank.copies[0].address)
+        ]
+        found = []
+        for column, name in enumerate(self._column_names(pool)):
+            turns, flit = self._bank_turns(pool, column)
+            flits = [port.word.word_select(k, width) for k in turns[:count]]
+            instance = f"word_of_{name}" if self.is_unbound and count >= LEAST_INPUTS else None
+            data = Multiplexer(count, width, branched=False).add_instance(
+                self.m, flits, code, instance
+            )
+            at = self._choose_start(starts, look_up(turns, flit), name)
+            read = ReadPort(Cat(at, self.node_register("section")), self._is_busy)
+            found.append((WritePort(asked, data, Cat(loads).any()), read))
+        return found
+
+    def _pool_row(self, pool: Pool, number: int, flit: Value) -> Value:
+        """Return the word of a column, in its section, that has a flit of bank `number` of a pool.
+
+        `flit` is the address of the flit in the bank.
+        """
+        bank = self.shape.banks[pool.banks[number]]
+        row, _ = bank.rows.split_address_signal(flit)
+        bits = (bank.n_rows - 1).bit_length()
+        high = (pool.size - 1).bit_length() - bits
+        return Cat(resize(row, bits), Const(pool.bases[number] >> bits, high))
+
+    def _pool_address(self, pool: Pool, flit: Value, base: Value) -> Value:
+        """Return the word of a column, in its section, that the memory port accesses.
+
+        `flit` is the address of the flit in its bank, and `base` the first word of the bank.
+        """
+        row, _ = self.shape.banks[pool.banks[0]].rows.split_address_signal(flit)
+        bits = (pool.size - 1).bit_length()
+        return resize(row, bits) | resize(base, bits)
+
+    def _bank_turns(self, pool: Pool, column: int) -> tuple[list[int], Value]:
+        """Return the bank of a pool whose flit lies in a column, for each position in a row.
+
+        The second value is the position that runs access, a cycle before they do.
+        """
+        rows = self.shape.banks[pool.banks[0]].rows
+        _, flit = rows.split_address_signal(self.input_value(f"word_{pool.counter}"))
+        return [(column - k) % rows.beat for k in range(rows.beat)], flit
+
+    def _choose_start(self, starts: Sequence[Value], turn: Value, name: str) -> Value:
+        """Return ``starts[turn]``, or 0 if there are fewer, with a register behind `turn`.
+
+        Why no multiplexer of its own: synthesis finds that the bits of bases are constants, and
+        that several banks may have the same address.
+        """
+        values = [*starts, *[Const(0, len(starts[0]))] * ((1 << len(turn)) - len(starts))]
+        return choose_value(values, unmerged_register(self.m, turn, name=f"turn_of_{name}"))
 
     # Readers
 

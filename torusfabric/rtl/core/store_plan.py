@@ -26,11 +26,14 @@ nodes, as in `torusfabric.rtl.core.places`.
 If the memory port moves several flits in a cycle (a *beat*), each bank has one member. Copies that
 the port writes or reads then have rows of several flits, see `torusfabric.rtl.flit_rows`. Copies
 that only runs read have rows of one flit.
+
+Banks whose runs touch at most one flit of a row in a cycle waste most of the bits that their block
+RAMs could move. They share memories as a *pool*, see `Pool`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -48,16 +51,23 @@ from .families import (
     pad_rows,
     positions_in_groups,
 )
+from .memory_port import MemoryPort
 from .node_module import IDENTITY_WORD, LocalWord, NodeMultiplexer, plan_multiplexer
 from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
 from .rows import Delays, NodeKinds, RowField, Rows, lengthen_delays
 
-__all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Reader", "StorePlan", "StoreShape",
-           "plan_stores"]  # fmt: skip
+__all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Pool", "Reader", "StorePlan",
+           "StoreShape", "plan_stores"]  # fmt: skip
 
 #: Cycles from a start until a table that is addressed by the choice of the node shows a row: the
 #: register of the group of nodes, the ROM of choices, and the table itself take one each.
 CHOICE_DELAY = DISTRIBUTION + 1
+
+#: Words and bits of a block RAM, as most devices have them.
+BLOCK_WORDS, BLOCK_BITS = 512, 36
+
+#: Rows of a section from which on a memory is better made of block RAM than of LUTs.
+LEAST_BLOCK_ROWS = 16
 
 assert SETTING == ADDRESS + 1, "a word is there a cycle after its address"
 
@@ -182,6 +192,11 @@ class Bank:
     arrivals: tuple[BankArrivals, ...]
     rows: FlitRows
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of a section, rounded up to a power of two; see `rows`."""
+        return self.rows.n_rows(self.size)
+
     def rows_of(self, copy: int) -> FlitRows:
         """Return the layout of flits in the words of copy number `copy`.
 
@@ -189,6 +204,41 @@ class Bank:
         the program reads the copy.
         """
         return self.rows if self.own or self.copies[copy].shown else FlitRows()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Banks that share R memories, the *columns*, because runs touch equal flits of all of them.
+
+    A run reads or writes, in a cycle, at most one flit of each bank, and at all banks the flit with
+    the same position f in its row. Bank number b of the pool is stored *rotated* by b: its flit f
+    lies in column (f + b) mod R. So all banks can be accessed at once, and an R-th of the memories
+    suffices. The memory port accesses a whole row of one bank, which is one word of each column.
+    Two banks with rows of 4 flits::
+
+        column  |  3  |  2  |  1  |  0  |
+        bank 0  | f 3 | f 2 | f 1 | f 0 |
+        bank 1  | f 2 | f 1 | f 0 | f 3 |
+
+    Parameters
+    ----------
+    banks : tuple of int
+        The banks, as indices into `StoreShape.banks`; at most R, the largest first.
+    bases : tuple of int
+        The first word of each bank in a section of the columns, a multiple of the size of the bank.
+    size : int
+        Words of a section, rounded up to a power of two.
+    depth : int
+        Words of a section that are used.
+    counter : int
+        The input for the word counter, which has the position f, as a number.
+    """
+
+    banks: tuple[int, ...]
+    bases: tuple[int, ...]
+    size: int
+    depth: int
+    counter: int
 
 
 @dataclass(frozen=True)
@@ -232,6 +282,8 @@ class StoreShape:
         cycles.
     port_reader : int or None
         The reader whose multiplexer also serves the memory port between runs.
+    pools : tuple of Pool
+        The banks that share memories.
     """
 
     banks: tuple[Bank, ...]
@@ -240,6 +292,7 @@ class StoreShape:
     received: tuple[int, ...]
     injection_delay: int
     port_reader: int | None = None
+    pools: tuple[Pool, ...] = ()
 
 
 class StorePlan(NamedTuple):
@@ -531,13 +584,13 @@ class _StorePlanner:
         members: IntArray,
         *,
         idles: bool,
-        concurrent: bool,
+        port: MemoryPort | None,
         beat: int,
     ) -> None:
-        self._beat = beat
+        self._beat, self._port = beat, port
         self._all, self._rows, self._kinds = all_kinds, all_kinds.rows, all_kinds.kinds
         self._columns, self._members = columns, members
-        self._idles, self._concurrent = idles, concurrent
+        self._idles, self._concurrent = idles, port is not None and port.concurrent
         self.placer = BitPlacer(columns, many=self._kinds.outnumber_groups(members))
         self._depth = self._kinds.memory_depths[members].max(axis=0)
         received = self._kinds.received_memories[members[0]]
@@ -566,8 +619,9 @@ class _StorePlanner:
         self._port_reader = self._find_port_reader()
         first = self._readers[0].tolist()
         injections = self._all.sources.injections
+        banks = tuple(self._plan_bank(members, copies) for members in self._form_banks(copies))
         return StoreShape(
-            tuple(self._plan_bank(members, copies) for members in self._form_banks(copies)),
+            banks,
             tuple(self._plan_reader(place) for place in range(len(self._reads))),
             tuple(
                 tuple(first.index(reader) for reader in injections[port] if reader in first)
@@ -577,6 +631,7 @@ class _StorePlanner:
             self._received,
             self._all.sources.injection_delay,
             self._port_reader,
+            tuple(self._plan_pools(banks, copies)),
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
@@ -761,6 +816,74 @@ class _StorePlanner:
             FlitRows(self._beat, 1 if own else max(pitch)),
         )
 
+    def _plan_pools(
+        self, banks: Sequence[Bank], copies: dict[int, list[_CopyPlan]]
+    ) -> Iterator[Pool]:
+        """Yield the pools: sets of `banks` that share memories. `copies` has the copies of each."""
+        alike: dict[object, tuple[MemberDelays, list[int]]] = {}
+        for place, bank in enumerate(banks):
+            if (delays := self._pooled_delays(bank, copies)) is not None:
+                pitch = self._rows.pitch_of(bank.members[0])
+                key = bank.own, bank.rows, pitch, delays.comparison_key
+                alike.setdefault(key, (delays, []))[1].append(place)
+        for delays, places in alike.values():
+            places.sort(key=lambda place: banks[place].n_rows, reverse=True)
+            for at in range(0, len(places), self._beat):
+                pooled = places[at : at + self._beat]
+                if not self._saves_blocks([banks[place] for place in pooled]):
+                    continue
+                *bases, end = np.cumsum([0, *(banks[place].n_rows for place in pooled)]).tolist()
+                last = banks[pooled[-1]]
+                pitch = self._rows.pitch_of(last.members[0])
+                yield Pool(
+                    tuple(pooled),
+                    tuple(bases),
+                    size=1 << (end - 1).bit_length(),
+                    depth=bases[-1] + last.rows.n_rows(last.depth),
+                    counter=self.placer.place_word_counter(delays, pitch),
+                )
+
+    def _saves_blocks(self, banks: Sequence[Bank]) -> bool:
+        """Return True if a pool of `banks` takes at most half the block RAMs of single banks.
+
+        Why half: the multiplexers of a pool take some LUTs. Banks of few rows are not counted.
+        """
+        assert self._port is not None
+        width, sections = self._port.width, self._port.sections
+        deep = [bank.n_rows * sections for bank in banks if bank.n_rows >= LEAST_BLOCK_ROWS]
+        blocks = lambda bits, words: -(-bits // BLOCK_BITS) * -(-words // BLOCK_WORDS)
+        single: int = sum(blocks(width, words) for words in deep)
+        pooled: int = self._beat * blocks(width // self._beat, sum(deep))
+        return 0 < 2 * pooled <= single
+
+    def _pooled_delays(self, bank: Bank, copies: dict[int, list[_CopyPlan]]) -> MemberDelays | None:
+        """Return the delays with which runs access a bank, or None if a pool cannot serve it.
+
+        In a pool, a run only reads a bank of sent words, and only writes one of received words. All
+        rows of the program begin at the first flit of a row of the memory.
+        """
+        if self._beat == 1 or not self._concurrent or self._columns.by_setting:
+            return None
+        if len(bank.copies) != 1 or len(bank.arrivals) != (0 if bank.own else 1):
+            return None
+        number, (copy,) = bank.members[0], bank.copies
+        if bank.own:
+            if copy.shown:
+                return None
+            (plan,) = copies[number]
+            first, delays = plan.values, plan.delays
+        else:
+            if copy.address is not None:
+                return None
+            write, _ = self._all.writes_of_memory(number)
+            first = self._values_at_members(write.values)
+            links = self._all.links[number][self._members][:, 0]
+            delays = MemberDelays.from_numbers(
+                links, lambda each: lengthen_delays(write.delays, each)
+            )
+        _, flit = bank.rows.split_address(first)
+        return delays if (flit[first >= 0] == 0).all() else None
+
     def _place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
     ) -> AddressSource:
@@ -940,7 +1063,7 @@ def plan_stores(
     columns: SequencerSignals,
     *,
     idles: bool,
-    concurrent: bool,
+    port: MemoryPort | None,
     beat: int,
 ) -> list[StorePlan]:
     """Plan the memories and readers of all nodes, one plan for each module.
@@ -957,16 +1080,14 @@ def plan_stores(
     idles : bool
         True if the identity word, which leaves the result of an operator unchanged, is 0. A
         multiplexer then needs no input for it.
-    concurrent : bool
-        True if the memory port reads and writes during runs.
+    port : MemoryPort or None
+        The memory port; None for a port that works only between runs.
     beat : int
         Flits that the memory port moves in a cycle.
     """
     all_kinds, found = StoreKinds(rows, kinds), []
     for members in all_kinds.group_by_structure():
-        planner = _StorePlanner(
-            all_kinds, columns, members, idles=idles, concurrent=concurrent, beat=beat
-        )
+        planner = _StorePlanner(all_kinds, columns, members, idles=idles, port=port, beat=beat)
         family, shape = all_kinds.uses.make_family(members), planner.plan()
         found.append(StorePlan(family, shape, planner.placer, all_kinds.injected[members]))
     return found
