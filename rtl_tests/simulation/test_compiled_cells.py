@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from itertools import product
 
 import pytest
 from amaranth.hdl import Cat, Module, Signal
@@ -65,7 +66,7 @@ class Cells(Leaf):
     def __init__(self, width):
         self._width = width
         pair = Signal(width), Signal(width)
-        bits = 2 * sum(map(len, _made(*pair))) + 4 * width
+        bits = 2 * sum(map(len, _made(*pair))) + 8 * width
         super().__init__({"a": In(width), "b": In(width), "shown": Out(bits)})
 
     def elaborate(self, platform):
@@ -101,9 +102,9 @@ def _made(a, b):
 
 
 def _stored(m, a, b):
-    """Yield words read from memories that have fewer words than addresses."""
-    for transparent in (False, True):
-        memory = Memory(shape=len(a), depth=5, init=[3, 1, 4])
+    """Yield words read from memories with fewer words than addresses, or a single word."""
+    for depth, transparent in product((5, 1), (False, True)):
+        memory = Memory(shape=len(a), depth=depth, init=[3, 1, 4][:depth])
         m.submodules += memory
         write = memory.write_port()
         read = memory.read_port(transparent_for=(write,) if transparent else ())

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Print, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, Print, Signal, signed
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from helpers import few, simulated
@@ -219,6 +219,76 @@ def test_what_has_no_verilog_is_refused():
     m.d.comb += seen.eq(ast.AnyConst(2))
     with pytest.raises(InputError, match=r"^Hardware must be made of logic"):
         write_module(Heading("any"), m, {"seen": seen})
+
+
+def test_bits_of_different_domains_are_refused():
+    """A signal is refused if logic, a register or an instance drive different bits of it.
+
+    Instances alone may drive a signal together.
+    """
+
+    def written(*domains):
+        m, value = Module(), Signal(4, name="value")
+        for k, domain in enumerate(domains):
+            if domain == "instance":
+                m.submodules += Instance("part", o_bit=value[k])
+            elif domain == "inner":
+                m.submodules.inner = inner = Module()
+                inner.d.comb += value[k].eq(1)
+            else:
+                m.d[domain] += value[k].eq(~value[k])
+        return write_module(Heading("mixed"), m, {"value": value}).text
+
+    message = r"^Signal value must be driven in one clock domain of one component, or by logic;"
+    for domains in (("comb", "sync"), ("sync", "other"), ("comb", "instance"), ("comb", "inner")):
+        with pytest.raises(InputError, match=message):
+            written(*domains)
+    assert written("comb", "comb").count("assign value") == 3
+    assert written("sync", "sync").count("<=") == 3
+    assert written("instance", "instance").count(".bit(value[") == 2
+
+
+def test_a_port_called_like_a_keyword_is_refused():
+    """The name of a port is that of the user, so it is not changed."""
+    m, begin, value = Module(), Signal(name="begin"), Signal(name="value")
+    m.d.comb += value.eq(begin)
+    with pytest.raises(InputError, match=r"^Port begin must not be .*; call it begin_$"):
+        write_module(Heading("named"), m, {"begin": begin, "value": value})
+
+
+def test_a_transparent_read_port_is_refused():
+    m, shown = Module(), Signal(4, name="shown")
+    m.submodules.words = words = memory.Memory(shape=4, depth=2, init=[])
+    read = words.read_port(transparent_for=(words.write_port(),))
+    m.d.comb += shown.eq(read.data)
+    with pytest.raises(InputError, match=r"^Memory words must .*; leave transparent_for out"):
+        write_module(Heading("memory"), m, {"shown": shown})
+
+
+@pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+def test_a_memory_of_one_word(tmp_path):
+    """A memory of one word has no address, and is read and written in Verilog."""
+    m, value, shown = Module(), Signal(4, name="value"), Signal(8, name="shown")
+    m.submodules.words = words = memory.Memory(shape=4, depth=1, init=[9])
+    write, read = words.write_port(), words.read_port()
+    m.d.comb += [
+        write.data.eq(value),
+        write.en.eq(value[0]),
+        shown.eq(Cat(read.data, words.read_port(domain="comb").data)),
+    ]
+    text = write_module(Heading("dut"), m, {"value": value, "shown": shown}).text
+    bench = """module tb; reg clk = 0; reg [3:0] value; wire [7:0] shown; integer n;
+      dut d(.clk(clk), .value(value), .shown(shown));
+      initial for (n = 1; n < 6; n = n + 1) begin
+        value = n; #1 clk = 1; #1 clk = 0; #1 $display("%0d", shown); end
+    endmodule"""
+    (tmp_path / "bench.v").write_text(text + bench)
+    build = ["iverilog", "-g2005", "-Wall", "-s", "tb", "-o", "bench.vvp", "bench.v"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    run = subprocess.run(["vvp", "-n", "bench.vvp"], cwd=tmp_path, check=True, capture_output=True)
+    assert [divmod(int(n), 16) for n in run.stdout.split()] == [
+        *((1, 9), (1, 1), (3, 1), (3, 3), (5, 3))
+    ]
 
 
 def test_names_are_no_words_of_the_language(tmp_path):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from amaranth.hdl import Fragment, Instance, Signal, Value
 from amaranth.lib.cdc import AsyncFFSynchronizer, FFSynchronizer
 
 from ..rtl.amaranth_private import MemoryInstance, assigned_signals, ast, describe_memory
 
-__all__ = ["UsedNames", "SignalNames", "all_driven_signals"]
+__all__ = ["KEYWORDS", "UsedNames", "SignalNames", "all_driven_signals",
+           "multiply_driven_signals"]  # fmt: skip
 
 
 def driven_signals(fragment: Fragment) -> list[Signal]:
@@ -44,6 +46,34 @@ def all_driven_signals(fragment: Fragment) -> list[Signal]:
     for inner, _, _ in fragment.subfragments:
         found += all_driven_signals(inner)
     return list({id(signal): signal for signal in found}.values())
+
+
+def multiply_driven_signals(fragment: Fragment) -> list[Signal]:
+    """Return the signals of which some bits are driven in one clock domain, others in another.
+
+    Logic counts as a domain, each component has domains of its own, and the outputs of all
+    instances together count as one domain.
+    """
+    found: dict[int, Signal] = {}
+    drivers: dict[int, set[object]] = {}
+
+    def add_drivers(inner: Fragment) -> None:
+        targets: list[tuple[object, Any]] = [
+            ((id(inner), domain), each)
+            for domain, statements in inner.statements.items()
+            for each in statements
+        ]
+        if isinstance(inner, Instance):
+            targets += [(None, value) for value, way in inner.ports.values() if way == "o"]
+        for driver, target in targets:
+            for signal in assigned_signals(target):
+                found[id(signal)] = signal
+                drivers.setdefault(id(signal), set()).add(driver)
+        for each, _, _ in inner.subfragments:
+            add_drivers(each)
+
+    add_drivers(fragment)
+    return [signal for key, signal in found.items() if len(drivers[key]) > 1]
 
 
 #: Keywords of Verilog and SystemVerilog, which cannot be names.

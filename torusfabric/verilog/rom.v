@@ -13,6 +13,7 @@ module rom #(
   output wire [WIDTH-1:0] data
 );
 `ifdef TORUSFABRIC_ASIC
+  /* verilator lint_off WIDTHTRUNC */ // the last row is cut off, and an index has 32 bits
   localparam [WIDTH-1:0] LAST = CONTENTS[(DEPTH-1)*WIDTH +: WIDTH];
   localparam [(WIDTH<<ADDRESS)-1:0] ROWS = {{(1<<ADDRESS){LAST}}, CONTENTS};
   generate if (ADDRESS < WIDTH) begin : holds_address
@@ -24,6 +25,7 @@ module rom #(
     always @(posedge clk) row <= ROWS[address*WIDTH +: WIDTH];
     assign data = row;
   end endgenerate
+  /* verilator lint_on WIDTHTRUNC */
 `else
   reg [WIDTH-1:0] row;
   assign data = row;

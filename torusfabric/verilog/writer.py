@@ -22,6 +22,7 @@ from types import MappingProxyType
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Fragment, Instance, Signal
 
+from ..errors import InputError
 from ..rtl.amaranth_private import (
     MemoryDescription,
     MemoryInstance,
@@ -41,7 +42,7 @@ from .module_text import (
     guard_initial_contents,
     memory_attributes,
 )
-from .names import SignalNames, all_driven_signals
+from .names import KEYWORDS, SignalNames, all_driven_signals, multiply_driven_signals
 from .statements import (
     Process,
     StatementWriter,
@@ -125,6 +126,12 @@ def write_module(
     rule : MemoryRule
         RAM style of each memory.
 
+    Raises
+    ------
+    InputError
+        If a port is called like a keyword, bits of a signal are driven in different clock domains,
+        a read port is transparent, or other hardware has no Verilog form.
+
     Examples
     --------
     A counter of 2 bits becomes a module with a clocked block.
@@ -147,6 +154,19 @@ def write_module(
     return _ModuleWriter(heading, Fragment.get(design, None), ports, rule).write(outputs, instead)
 
 
+def _check_form(ports: Mapping[str, Signal], fragment: Fragment) -> None:
+    """Check that ports are no keywords, and that all bits of a signal have one clock domain."""
+    for name in KEYWORDS & ports.keys():
+        raise InputError(
+            f"Port {name} must not be called like a keyword of Verilog; call it {name}_"
+        )
+    for signal in multiply_driven_signals(fragment):
+        raise InputError(
+            f"Signal {signal.name} must be driven in one clock domain of one component, or by "
+            "logic; give the bits of each a signal of their own, and join them by Cat()"
+        )
+
+
 class _ModuleWriter:
     """Writer of one Verilog module from a component that Amaranth has elaborated (a *fragment*).
 
@@ -158,6 +178,7 @@ class _ModuleWriter:
     ) -> None:
         self._heading, self._ports, self._rule = heading, ports, rule
         self._design = fragment.prepare([(key, port, None) for key, port in ports.items()])
+        _check_form(ports, self._design.fragment)
         outer = [signal for _, signal, _ in self._design.ports]
         self._names = SignalNames(ports, outer, self._design.fragment)
         self._declared: list[str] = []
@@ -381,8 +402,11 @@ class _ModuleWriter:
     def _port_address(self, port: MemoryPortDescription) -> str:
         """Return the expression of the address of a port; a sum or difference gets a wire.
 
-        Why: Icarus keeps the carry of a sum that stands in an index.
+        Why: Icarus keeps the carry of a sum that stands in an index. A memory of one word has an
+        address without bits.
         """
+        if not len(port.address):
+            return "0"
         address = self._expressions.all_bits(port.address)
         if not re.search(r" [+-]\s", address):
             return address
@@ -401,7 +425,11 @@ class _ModuleWriter:
         if port.domain == "comb":
             self._body.append(f"assign {shown} = {name}[{address}];")
             return
-        assert not port.transparent, "a read port shows what was there before a write"
+        if port.transparent:
+            raise InputError(
+                f"Memory {name} must have read ports that show the word before a write; leave "
+                "transparent_for out of read_port()"
+            )
         self._registers.add(shown)
         self._held[shown] = len(data)
         lines = [f"{shown} <= {name}[{address}];"]

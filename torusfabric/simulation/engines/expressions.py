@@ -175,10 +175,12 @@ class CppLines:
     def compare_equal(self, one: Sequence[NativeWord], other: Sequence[NativeWord]) -> Word:
         """Return a word of one bit: 1 if the values `one` and `other` are equal.
 
-        Each value is a list of words, the lowest first.
+        Each value is a list of words, the lowest first. Values of no bits are equal, such as the
+        addresses of a memory of one word.
         """
         words = zip(one, other, strict=True)
-        return self.add_variable(" & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words), 1)
+        tests = " & ".join(f"(u32)({a} == {b})" for (a, _), (b, _) in words)
+        return self.add_variable(tests, 1) if tests else 1
 
     def reduce_bits(self, name: str, words: Sequence[NativeWord]) -> Word:
         """Return a word of one bit: the AND, XOR or OR of all bits in `words`.
