@@ -41,9 +41,8 @@ KEPT = Path(__file__).parent / "measured" / "counts.json"
 COUNTED = ("cycles", "hardware", "costs", "clocks")
 TIMED = tuple(dict.fromkeys(timed.section for timed in times.TIMED))
 
-#: CLOCK_NOISE: share by which another placement alone may lower a clock frequency.
-#: CLOCK_ALLOWANCE: share by which a clock frequency may be below that of another commit.
-CLOCK_NOISE, CLOCK_ALLOWANCE = 0.1, 0.05
+#: Share by which a clock frequency may be below that of another commit.
+CLOCK_ALLOWANCE = 0.05
 
 #: Growth of LUTs that is allowed against another commit: of one fabric, and of all together. The
 #: fabrics called "wires" may not grow.
@@ -321,7 +320,7 @@ def main() -> int:
             if section in COUNTED and arguments.against:
                 found += figures_against(section, arguments.against, progress)
             elif section in COUNTED:
-                noise = Allowance(CLOCK_NOISE if section == "clocks" else 0)
+                noise = Allowance(counts.CLOCK_NOISE if section == "clocks" else 0)
                 measured = measure(section, progress)
                 found += figures(section, measured, kept.get(section, {}), noise)
         timed = []

@@ -1,4 +1,4 @@
-"""Small hardware: LUTs of routers, clocks of routers and whole fabrics, and their targets.
+"""Small hardware: LUTs and clocks of routers, and their targets.
 
 Routers are synthesized alone, without endpoints, at 32 bits, for an ECP5 of speed grade 6, with
 compact mapping. LUTs are those of the largest router class of a fabric. Clock frequencies are out
@@ -12,8 +12,7 @@ Where a target is missed, the last column is the best value that the measured ne
 fewest 4-input LUTs that could select from the words which arrive at each out-port bit, or the clock
 frequency if the wires of the slowest path took no time.
 
-Whole fabrics have a host port or streams. Each is placed three times; beside the median stands its
-slowest path.
+Clocks of whole fabrics are measured by `clocks.py`.
 
 The largest router of a fabric with several collectives is compared with the largest router that one
 of them needs alone.
@@ -24,7 +23,7 @@ of them needs alone.
 import argparse
 import statistics
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
@@ -88,19 +87,6 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class FabricCase:
-    """A whole fabric with a target: the least clock frequency, in MHz, on a device."""
-
-    name: str
-    topology: str
-    algorithm: str
-    width: int
-    device: str
-    mhz: int
-    top: str = "host"
-
-
-@dataclass(frozen=True)
 class EngineCase:
     """Several collectives in one fabric, with a target for their router.
 
@@ -132,50 +118,6 @@ ENGINES = (
     EngineCase("two collectives", "8x8", "allgather,alltoall", 1.3),
     EngineCase("all collectives", "8x8", EVERY, 1.6),
 )
-
-#: Collectives of the engine that is placed and routed.
-ENGINE = "allgather,alltoall,allreduce,broadcast"
-
-#: All-gathers of one flit a chunk, and an engine. Why 16 bits: an engine of 32 bits would take most
-#: of the device.
-FABRICS = (
-    FabricCase("whole, oblivious 2-D", "4x4", "hamiltonian", 32, "ecp5-25k", 220),
-    FabricCase("with streams", "4x4", "hamiltonian", 32, "ecp5-25k", 220, top="stream"),
-    FabricCase("whole, table 2-D", "4x4", "bufferless", 32, "ecp5-45k", 200),
-    FabricCase("whole, table 2-D, narrow", "8x8", "bufferless", 8, "ecp5-85k", 160),
-    FabricCase("whole, oblivious, small", "3x3", "hamiltonian", 8, "ice40-hx8k", 223),
-    FabricCase("whole, four collectives", "4x4", "", 16, "ecp5-45k", 180),
-)
-
-#: Placements of a whole fabric.
-FABRIC_PLACEMENTS = 3
-
-
-def fabric_row(case, progress):
-    """Return the figures of a whole fabric, whose routers are not placed alone."""
-    if case.algorithm:
-        schedule = tf.plan(case.topology, "allgather", algorithm=case.algorithm)
-        program, what = tf.compile(schedule), f"allgather {case.algorithm}"
-    else:
-        program, what = engine(case.topology, ENGINE), ENGINE.replace(",", ", ")
-    fabric = tf.Fabric(program, width=case.width, top=case.top)
-    design = replace(tf.emit(fabric), classes={})
-    seeds = range(1, 1 + FABRIC_PLACEMENTS)
-    found = tf.synthesize(design, case.device, pnr=True, seeds=seeds, progress=progress).fabric
-    measured = found["fmax_mhz"]
-    return {
-        "router": case.name,
-        "program": f"{case.topology} {what}, {case.width} bits, {case.device}",
-        "what": "MHz",
-        "measured": measured,
-        "spread": [found["fmax_min_mhz"], found["fmax_max_mhz"]],
-        "luts": found["luts"],
-        "ffs": found["ffs"],
-        "path": (found["slowest_path"] or {}).get("words", found["why"]),
-        "limit": found["logic_mhz"],
-        "target": case.mhz,
-        "met": measured is not None and measured >= case.mhz,
-    }
 
 
 def engine(topology, collectives):
@@ -293,10 +235,7 @@ def _doubt(row):
 def _measured(row):
     if row["measured"] is None:
         return "no path"
-    if "path" in row:
-        spread = "{:.0f}-{:.0f}".format(*row["spread"])
-        more = f"{spread}; {row['luts']} LUTs, {row['ffs']} FFs; slowest {row['path']}"
-    elif "share" in row:
+    if "share" in row:
         more = f"{100 * row['share']:.1f} % of {row['full_crossbar']}"
     else:
         more = "{:.0f}-{:.0f}, median within {:.0f}-{:.0f}, worst class {:.0f}".format(
@@ -310,10 +249,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--placements", type=int, default=16, help="of each fabric (default 16)")
     parser.add_argument("--only", metavar="TEXT", default="", help="routers with this in the name")
-    parser.add_argument("--routers", action="store_true", help="single routers, no whole fabrics")
+    parser.add_argument("--routers", action="store_true", help="single routers, no engines")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    engines, fabrics = ((), ()) if arguments.routers else (ENGINES, FABRICS)
+    engines = () if arguments.routers else ENGINES
     found = []
     with print_notices():
         for case in (case for case in CASES if arguments.only in case.name):
@@ -328,12 +267,6 @@ def main():
                     done, steps, f"{c.name}, {text}"
                 )
                 found.append(engine_row(several, progress))
-        for whole in (whole for whole in fabrics if arguments.only in whole.name):
-            with progress_bar(whole.name) as bar:
-                progress = lambda done, steps, text, b=bar, c=whole: b(
-                    done, steps, f"{c.name}, {text}"
-                )
-                found.append(fabric_row(whole, progress))
     if arguments.json:
         print_json({"rows": found, "references": REFERENCES})
     else:

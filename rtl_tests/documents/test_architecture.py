@@ -201,11 +201,11 @@ print(*{name for name, imported in found if not imported and "torusfabric" in na
 
 
 def test_road_of_the_simplest_fabric_is_short():
-    """The simplest fabric calls functions of at most 61 modules on its way to Verilog."""
+    """The simplest fabric calls functions of at most 65 modules on its way to Verilog."""
     command = [sys.executable, "-c", ROAD]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     road = {Path(name) for name in run.stdout.splitlines() if PACKAGE in Path(name).parents}
-    assert 0 < len(road) <= 61
+    assert 0 < len(road) <= 65
 
 
 def test_no_script_hides_a_package(pytestconfig):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import clocks
 import hardware_targets as targets
 import pytest
 import silicon_costs
@@ -15,7 +16,6 @@ from helpers import few
 from rich.console import Console
 
 from torusfabric.fpga.synthesis.silicon import GENERIC_CELLS
-from torusfabric.verilog import Design
 
 SIM = Path(__file__).parents[2] / "sim"
 
@@ -25,6 +25,7 @@ SCRIPTS = {
     "benchmarks.py --only cycles": ("counts", {"name", "value", "kept", "verdict"}),
     "circuit_broadcast.py 3x3 --largest 1": ("rows", {"torus", "bound", "max-flow"}),
     "circuit_gossip.py --largest 0": ("cases", {"topology", "planned rounds", "predicted"}),
+    "clocks.py --only none": ("rows", set()),
     "cycle_goals.py --only scatter --tori 3x3 --lengths 1": (
         "cases",
         {"torus", "collective", "length", "cycles", "goal", "met"},
@@ -170,17 +171,44 @@ def test_interval_of_a_median():
     assert targets.interval(list(range(100))) == [39, 60]
 
 
-def test_whole_fabrics_name_their_slowest_path(monkeypatch):
-    """The row of a fabric has its LUTs, its clock and its slowest path."""
-    fabric = dict.fromkeys(("fmax_mhz", "fmax_min_mhz", "fmax_max_mhz"), 231.0)
-    fabric |= {"luts": 7000, "ffs": 7400, "logic_mhz": 700.0, "why": None}
-    fabric["slowest_path"] = {"words": "from a of the host to b of endpoint of node 3"}
+@pytest.fixture
+def placed(monkeypatch):
+    """Let place and route end at once: 231 MHz, of which 3 ns are wire and 1 ns is logic."""
+    path = {"words": "from a of the host to b of node 3", "logic_ns": 1.0, "wire_ns": 3.0}
+    fabric = {"fmax_mhz": 231.0, "fmax_by_seed": [231.0], "logic_mhz": 1000.0, "why": None}
+    fabric |= {"luts": 7000, "ffs": 7400, "brams": 0, "slowest_path": path | {"tables": 2}}
     report = type("Report", (), {"fabric": fabric})
-    monkeypatch.setattr(targets.tf, "synthesize", lambda *_, **__: report)
-    monkeypatch.setattr(targets.tf, "emit", lambda fabric: Design({}, "fabric", {}))
-    found = targets.fabric_row(targets.FABRICS[0], None)
-    assert (found["met"], found["measured"], found["luts"]) == (True, 231.0, 7000)
-    console = Console(width=300)
+    monkeypatch.setattr(clocks.tf, "synthesize", lambda *_, **__: report)
+    return fabric
+
+
+def test_whole_fabrics_name_their_slowest_path(placed):
+    """The row of a fabric has its clock, its slowest path, and the share of wires in it."""
+    found = clocks.measure(clocks.Clock("wires", "2x2 allgather --width 2", 230), 1, None)
+    assert (found["met"], found["mhz"], found["luts"]) == (True, 231.0, 7000)
+    assert (found["tables"], found["wire_share"]) == (2, 0.75)
+    console = Console(width=200)
     with console.capture() as captured:
-        console.print(targets.render([found]))
-    assert "slowest from a of the host to b of endpoint of node 3" in captured.get()
+        console.print(clocks.render([found], {}))
+    assert "from a of the host to b of node 3" in captured.get()
+
+
+def test_unplaced_fabrics_say_why(placed):
+    """The row of a fabric that does not fit has the reason in place of a path, and misses."""
+    rates = dict.fromkeys(("fmax_mhz", "logic_mhz", "slowest_path"))
+    placed.update(rates, fmax_by_seed=[None], why="70 block RAMs of 56")
+    found = clocks.measure(clocks.Clock("big", "2x2 allgather --width 2", 230), 1, None)
+    assert (found["met"], found["path"], found["wire_share"]) == (False, placed["why"], None)
+    assert clocks.is_worse(found, {"big": {"mhz": 200}})
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(clocks.render([found], {}))
+    assert "70 block RAMs of 56" in captured.get()
+
+
+def test_clocks_have_noise():
+    """A clock is worse than the kept one if it is lower by more than the noise of a placement."""
+    kept = {"wires": {"mhz": 200.0}}
+    lower = [clocks.is_worse({"name": "wires", "mhz": mhz}, kept) for mhz in (181.0, 179.0)]
+    assert lower == [False, True]
+    assert not clocks.is_worse({"name": "new", "mhz": 10.0}, kept)

@@ -309,26 +309,39 @@ class Registers(Leaf):
     ) -> dict[str, Signal]:
         """Decode the sampled access `given`; return registers with flags, by name.
 
-        - ``partial``: 1 for a write in which not all strobes are 1.
+        - ``whole``, ``torn``: 1 for a write in which all strobes are 1, or some but not all.
         - ``hits``: bit k is 1 if the access has the address of register k.
-        - ``serves``: 1 for an access to a word of a window that is allowed now: no run is under
-          way, and a write is to the expected part of a flit. Only with a host port.
+        - ``hit``: 1 if the access has the address of a register.
+        - ``fixed``: 1 if this register can only be read.
+        - ``reads``, ``writes``: 1 for a read or write of a word of a window that is allowed now: no
+          run is under way, and a write is to the expected part of a flit. Only with a host port.
         - ``loads``: 1 for a write to a word of the load window, by which loaded tables are filled.
           Only if the fabric has such tables.
+
+        Why so many flags: a flag is a function of few bits, and the next state one of few flags.
 
         A strobe is a bit of a write for each byte. `at` has the fields of the address, `parts` the
         flit that is collected from several bus words.
         """
         write, within = given["access_write"], given["access_address"][: self._map.quarter_bits]
         places = [register.offset // BYTES for register in self._map.registers]
+        strobes, registers = given["access_strobes"], at.quarter == 0
+        hits = [registers & (within == place) for place in places]
         found = {
-            "partial": write & ~given["access_strobes"].all(),
-            "hits": Cat((at.quarter == 0) & (within == place) for place in places),
-        }
+            "whole": write & strobes.all(),
+            "torn": write & strobes.any() & ~strobes.all(),
+            "hits": Cat(*hits),
+            "hit": registers & reduce(or_, (within == place for place in places)),
+            "fixed": registers & reduce(or_, (
+                within == place
+                for place, register in zip(places, self._map.registers, strict=True)
+                if register.access is Access.READ
+            )),
+        }  # fmt: skip
         if self._hosts:
-            found["serves"] = (
-                at.is_accessible(write) & ~self.input_value("busy") & (~write | parts.is_expected)
-            )
+            serves = at.is_accessible(write) & ~self.input_value("busy")
+            found["reads"] = serves & ~write
+            found["writes"] = serves & write & parts.is_expected
         if self._loads:
             there = (at.quarter == 3) & (within < self._map.window("load").flits)
             found["loads"] = there & write
@@ -350,28 +363,24 @@ class Registers(Leaf):
         `parts` is the flit that is collected from several bus words. An access to a window takes
         several cycles: their number is written to the counter `left`.
         """
-        write, hits = given["access_write"], checked["hits"]
-        m.d.sync += [self.access_error.eq(0), self.access_word.eq(0)]
-        with m.If(checked["partial"]):
-            m.d.sync += self.access_error.eq(given["access_strobes"].any())
-        with m.Elif(hits.any()):
-            self._access_registers(m, hits, write, given["access_data"])
+        write, whole = given["access_write"], checked["whole"]
+        served = reduce(or_, (checked[name] for name in ("hit", "reads", "writes", "loads")
+                              if name in checked))  # fmt: skip
+        refused = (~write & ~served) | (whole & (~served | checked["fixed"]))
+        m.d.sync += self.access_error.eq(checked["torn"] | refused)
+        self._access_registers(m, checked["hits"], whole, given["access_data"])
         if self._loads:
-            with m.Elif(checked["loads"]):
+            with m.If(checked["loads"] & whole):
                 m.d.comb += self.load_we.eq(1)
                 m.d.sync += left.eq(LOAD_WAIT_CYCLES)
                 m.next = "WAIT"
         if not self._hosts:
-            with m.Else():
-                m.d.sync += self.access_error.eq(1)
             return
-        with m.Elif(~checked["serves"]):
-            m.d.sync += self.access_error.eq(1)
-        with m.Elif(~write):
+        with m.If(checked["reads"]):
             # `host_addr` has been valid since CHECK, one cycle before this one.
             m.d.sync += left.eq(self._read_latency - 2)
             m.next = "WAIT"
-        with m.Else():
+        with m.If(checked["writes"] & whole):
             parts.store_word(m)
             with m.If(parts.is_last):
                 m.d.comb += self.host_we.eq(1)
@@ -382,7 +391,7 @@ class Registers(Leaf):
         """Execute an access to a register: output its value, and for a write change it.
 
         `hits` has one bit for each register; that of the addressed register is 1. `write` is 1 for
-        a write of `data`.
+        a write of `data` with all strobes.
         """
         registers = self._map.registers
         words = [
@@ -406,16 +415,13 @@ class Registers(Leaf):
     def _write_register(self, m: Module, register: Register, data: Value) -> None:
         """Execute a write of `data` to a register, depending on the `Access` that it allows.
 
-        - `READ`: sets the error.
+        - `READ`: nothing. The access ends in an error.
         - `WRITE`: each field drives its port for one cycle; but a 1 in the field that drives the
           port `start` leads to the state START.
         - `CLEAR`: a 1 clears the field.
         - `READ_WRITE`: each field takes its value.
         """
-        if register.access is Access.READ:
-            m.d.sync += self.access_error.eq(1)
-            return
-        for field in register.fields:
+        for field in register.fields if register.access is not Access.READ else ():
             value = data[field.low : field.low + field.width]
             if field.port == "start":
                 with m.If(value):

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 
 import numpy as np
@@ -511,14 +512,17 @@ class MapFinder(Finder):
         choosing = self._choosing
         tables = _LookUpRoms(m, chunk, self._reading, wrapping=choosing)
         flit = delay_value(m, flit, self._keying + self._reading)
-        found = tuple[Value, ...]()
-        for way, pitch in reversed([*zip(self._ways, self._pitches, strict=True)]):
+        found, others = list[tuple[Value, ...]](), list[Value]()
+        for way, pitch in zip(self._ways, self._pitches, strict=True):
             hit, *values = self._find_in_map(m, tables, way, node, part)
             values.append(flit * pitch if pitch > 1 else flit)
-            hit, *values = (delay_value(m, each, choosing) for each in (hit, *values))
-            found = tuple(map(partial(Mux, hit), values, found)) if found else tuple(values)
+            first = hit & ~Cat(*others).any() if others else hit
+            found.append(tuple(delay_value(m, each, choosing) for each in (first, *values)))
+            others.append(hit)
         tables.add_roms(f"blocks_{name}")
-        bank, base, words = (delay_value(m, value, choosing) for value in found)
+        bank, base, words = (
+            delay_value(m, _choose_location(found, value), choosing) for value in (1, 2, 3)
+        )
         address = Cat(words[: self._flit_bits], base) if self._flit_bits else base + words
         address = delay_value(m, address, 1)
         if self._half:
@@ -566,6 +570,17 @@ class MapFinder(Finder):
                         if table.shape == there.shape else table
                         for table in (way.memory, way.base))  # fmt: skip
         return hit, read_table(memory - self._first), read_table(base >> self._flit_bits)
+
+
+def _choose_location(found: Sequence[tuple[Value, ...]], number: int) -> Value:
+    """Return value `number` of the way that contains a block.
+
+    Each entry of `found` has a bit, which is high for this way only, and the values of a way.
+    """
+    (hit, *_), *others = found
+    if len(others) < 2:
+        return Mux(hit, found[0][number], found[-1][number])
+    return reduce(or_, (Mux(way[0], way[number], 0) for way in found))
 
 
 class _LookUpRoms:

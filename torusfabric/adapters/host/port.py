@@ -309,14 +309,17 @@ class HostTranslator(Leaf):
             self._groups.position_bits,
         )
         place, group = asked[:bits], asked[bits:]
-        writes = (
+        # Synthesis keeps `writes` and `below`. Why: a write enable is then a LUT of these two bits
+        # and the number of the group, two levels behind the ports.
+        writes = Signal(name="writes", attrs={"keep": 1})
+        m.d.comb += writes.eq(
             self.input_value("host_we") & ~self.input_value("start") & ~self.input_value("busy")
         )
         longest = max(self._ranges)
         for number, words in enumerate(self._ranges):
-            written = Signal(name=f"written{number_suffix(number)}")
-            m.d.comb += written.eq(writes & _is_below(self.input_value("host_addr"), words))
-            early = _shift_register(m, written, latency - 1, name="write_enable_early")
+            below = Signal(name=f"below{number_suffix(number)}", attrs={"keep": 1})
+            m.d.comb += below.eq(_is_below(self.input_value("host_addr"), words))
+            early = _shift_register(m, writes & below, latency - 1, name="write_enable_early")
             if self._hold and words == longest:
                 m.d.sync += self.settling.eq(Cat(early[: self._hold]).any())
             enable = self.group_enables(m, early[-1], group)

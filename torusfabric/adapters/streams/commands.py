@@ -23,8 +23,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
-from ...rtl.memories import choose_value, constant_at
-from ...rtl.modules import Leaf
+from ...rtl.memories import address_width, choose_value, constant_at
+from ...rtl.modules import Leaf, delay_value
 from ...rtl.run_choices import (
     ERROR_BITS,
     RunChoices,
@@ -153,8 +153,9 @@ class Commands(Leaf):
     error, cycles : In
         Error number and cycles of the run that has ended.
     mode, root, operation, wanted, barrier : Out
-        Choices of the next run. `mode` is the number of the form, for the sequencer; `wanted` is
-        the length in the command, 0 for any.
+        Choices of the next run. `mode` is the number of the form, for the sequencer. The highest
+        bit of `wanted` is high if the command demands a length. Its other bits are then the number
+        of the last flit of a packet with this length.
     may_begin : Out(1)
         High if there is room for the status of the next run.
     load_valid, load_mode, load_root : Out
@@ -198,7 +199,7 @@ class Commands(Leaf):
                 "mode": Out(facts.form_bits),
                 "root": Out(facts.root_bits),
                 "operation": Out(shape.operation_bits),
-                "wanted": Out(shape.stored_bits["length"]),
+                "wanted": Out(address_width(shape.most) + 1),
                 "barrier": Out(int(shape.barrier)),
                 "may_begin": Out(1),
                 **{name: Out(bits) for name, bits in said.items()},
@@ -213,19 +214,26 @@ class Commands(Leaf):
         there, taken = Signal(name="there"), Signal(name="taken")
         under_way, ends = Signal(2, name="under_way"), self.input_value("run_over")
         rests = under_way == 0
-        command = self._collect_words(m, there, taken)
+        command, whole = self._collect_words(m, there, taken), Signal(name="whole")
+        with m.If(self.input_value("tvalid") & self.tready):
+            m.d.sync += whole.eq(self._number == len(COMMAND_WORDS) - 1)
         error, fine = Signal(ERROR_BITS, name="refusal"), Signal(name="fine")
-        carried_out, whole = error == RunError.NONE, self._number == len(COMMAND_WORDS)
+        # Form and refusal depend on words before the last word of a command, and are registered
+        # while the last word arrives. Why: they take several levels of LUTs, and `fine` enables
+        # many registers.
         if self.shape.starts:
             form, refusal = self._find_entry(m, command, self.shape.starts)
-            loads, loaded = self._pass_image(m, command, there, taken, rests)
-            refusal = Mux(loads, Mux(loaded, NO_ERROR, RunError.IMAGE), refusal)
-            carried_out &= ~loads
-            whole |= loads & (self._number > len(COMMAND_WORDS))
         else:
             form, refusal = self._choose_form(command)
-        m.d.comb += error.eq(Mux(whole, refusal, RunError.COMMAND))
-        m.d.comb += fine.eq(carried_out)
+        valid = delay_value(m, refusal == RunError.NONE, 1, "choices_fit")
+        form, refusal = delay_value(m, form, 1, "form"), delay_value(m, refusal, 1, "misfit")
+        m.d.comb += [error.eq(Mux(whole, refusal, RunError.COMMAND)), fine.eq(whole & valid)]
+        if self.shape.starts:
+            loads, loaded = self._pass_image(m, command, there, taken, rests)
+            with m.If(loads):
+                m.d.comb += [error.eq(Mux(loaded, NO_ERROR, RunError.IMAGE)), fine.eq(0)]
+                with m.If(self._number < len(COMMAND_WORDS)):
+                    m.d.comb += error.eq(RunError.COMMAND)
         odd, put, refused = Signal(name="odd"), Signal(name="put"), Signal(name="refused")
         m.d.comb += [
             put.eq(there & fine & ~self.load_valid.bit_select(odd, 1)),
@@ -246,18 +254,18 @@ class Commands(Leaf):
 
         The method drives `there`, which is high from the last word of the command until `taken`.
         The input `taken` is high when the command has been stored elsewhere or refused, so that its
-        words may be overwritten. A word that is missing from the packet has the value 0. The count
-        of words stops at one more than a command has.
+        words may be overwritten. A packet with a missing word is refused; its status has the tag 0.
+        The count of words stops at one more than a command has.
         """
         number, beat = self._number, Signal(name="beat")
         m.d.comb += [self.tready.eq(~there), beat.eq(self.input_value("tvalid") & self.tready)]
         command: dict[str, Value] = {}
         for k, name in enumerate(COMMAND_WORDS):
             command[name] = field = Signal(COMMAND_BITS, name=f"command_{name}")
-            with m.If(taken):
-                m.d.sync += field.eq(0)
-            with m.Elif(beat & (number == k)):
+            with m.If(beat & (number == k)):
                 m.d.sync += field.eq(self.input_value("tdata"))
+        with m.If(beat & (number == 0)):
+            m.d.sync += command["tag"].eq(0)
         with m.If(taken):
             m.d.sync += [there.eq(0), number.eq(0)]
         with m.Elif(beat):
@@ -409,8 +417,9 @@ class Commands(Leaf):
             if not bits:
                 continue
             both = Signal(2 * bits, name=f"{name}_under_way", reset_less=True)
-            with m.If(put):
-                m.d.sync += both.word_select(odd, bits).eq(command[name][:bits])
+            for k, chosen in enumerate((~odd, odd)):
+                with m.If(put & chosen):
+                    m.d.sync += both.word_select(k, bits).eq(command[name][:bits])
             chosen = both.word_select(following, bits)
             if name == "tag":
                 with m.If(begun):
@@ -424,7 +433,10 @@ class Commands(Leaf):
             if name == "length":
                 # A register breaks the path from `run_begins` through `wanted` back to the control.
                 # Its delay does no harm: no run begins one cycle after a command or another run.
-                m.d.sync += self.wanted.eq(Mux(waits, 1, chosen))
+                last = (chosen - 1)[: len(self.wanted) - 1]
+                m.d.sync += self.wanted.eq(
+                    Mux(waits, Const(1 << len(last)), Cat(last, chosen.any()))
+                )
                 continue
             m.d.comb += getattr(self, name).eq(chosen)
             if name in ("mode", "root"):

@@ -62,7 +62,7 @@ class StreamControl(Leaf):
     busy, idle, ending, ends, last_entry : In
         Outputs of the run port; see `torusfabric.rtl.core.run_port`.
     may_begin, wanted, barrier : In
-        From `Commands`: a run may begin, the length of the next run in flits (0 for any), and the
+        From `Commands`: a run may begin, the length that the next run must have, if any, and the
         next run is a barrier, which ends as soon as it begins.
     start, section, last_flit : Out
         Inputs of the run port; `last_flit` is the number of the last flit of a block.
@@ -96,7 +96,7 @@ class StreamControl(Leaf):
         self._sections = sections = shape.facts.sections
         commanded, last_bits = shape.facts.commanded, shape.length_bits
         most = flits or max(form.loop.flits for form in program.forms)
-        self._length_bits = shape.most_flits.bit_length() if last_bits else 0
+        wanted_bits = address_width(shape.most_flits) + 1
         forms = 0 if flits else address_width(len(program.forms)) * (len(program.forms) > 1)
         super().__init__(
             {
@@ -110,7 +110,7 @@ class StreamControl(Leaf):
                 "ends": In(1),
                 "last_entry": In(forms if last_bits else 0),
                 "may_begin": In(int(commanded)),
-                "wanted": In(self._length_bits if commanded else 0),
+                "wanted": In(wanted_bits if commanded and last_bits else 0),
                 "barrier": In(int(program.barrier)),
                 "start": Out(1),
                 "section": Out(sections.section_number_bits),
@@ -181,8 +181,8 @@ class StreamControl(Leaf):
         """Return a signal: high if messages lack the length that their command demands."""
         if not (self._shape.facts.commanded and self._shape.length_bits):
             return Const(0, 1)
-        wanted, length = self.input_value("wanted"), self.input_value("last") + Const(1)
-        return (wanted != 0) & (wanted != length[: self._length_bits])
+        wanted = self.input_value("wanted")
+        return wanted[-1] & (wanted[:-1] != self.input_value("last"))
 
     def _last_flit(self, m: Module, go: Value) -> Value:
         """Return a signal with the number, from 0, of the last flit of a block of the next run.

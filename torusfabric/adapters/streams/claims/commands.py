@@ -79,17 +79,19 @@ def _add_collection(model: HarnessBuilder) -> None:
     model.add_register("beats", "accepted ? 0 : more_beats", 3)
     # Words of the last packet that was received.
     model.add_register("its_beats", "accepted ? more_beats : its_beats", 3)
-    same = []
     for k, name in enumerate(COMMAND_WORDS):
-        model.add_wire(f"now_{name}", f"beat && beats == {k} ? tdata : word_{name}", COMMAND_BITS)
-        model.add_register(f"word_{name}", f"accepted ? 0 : now_{name}", COMMAND_BITS)
-        same.append(f"command_{name} == word_{name}")
+        fresh = " : beat && beats == 0 ? 0" if name == "tag" else ""
+        now = f"beat && beats == {k} ? tdata{fresh} : word_{name}"
+        model.add_wire(f"now_{name}", now, COMMAND_BITS)
+        model.add_register(f"word_{name}", f"now_{name}", COMMAND_BITS)
+    same = [f"command_{name} == word_{name}" for name in COMMAND_WORDS]
     model.claim_all({
         "takes_one_command_at_a_time": "tready == !there",
-        "collects_beats": f"there || (number == beats && {' && '.join(same)})",
+        "counts_beats": "there || number == beats",
+        "collects_beats": " && ".join(same),
+        "knows_whole_commands": f"number == 0 || whole == (number == {len(COMMAND_WORDS)})",
         "knows_how_many_beats_there_were": "!there || number == its_beats",
-        "collects_nothing_beside": "!there || (beats == 0 && "
-        + " && ".join(f"word_{name} == 0" for name in COMMAND_WORDS) + ")",
+        "collects_nothing_beside": "!there || beats == 0",
     })  # fmt: skip
 
 
@@ -198,6 +200,9 @@ def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
         "takes_the_command": "!is_taken || (taken && "
         + " && ".join(f"command_{name} == its_{name}" for name in COMMAND_WORDS)
         + ")",
+        "knows_its_form": (
+            "!is_taken || !fine || form_d1 == its_form" if model.has_name("form_d1") else "1'b1"
+        ),
         "runs_in_a_mode_that_there_is": (
             "!(waits_0 || waits_1 || runs || its_newest) || "
             f"its_mode < {shape.choices.n_modes} && its_form < {shape.n_forms}"
@@ -228,17 +233,13 @@ def _claim_followed_command(model: HarnessBuilder, shape: CommandShape) -> None:
         for name in ("mode", "root", "operation")
         if name in bits
     }
+    last_bits = model.port_width("wanted") - 1
+    demanded = f"{{{bits['length']}'(its_length) != 0, {last_bits}'(its_length - 1)}}"
     if model.has_name("barrier"):
         barrier = shape.n_forms - 1
         claims["tells_barriers"] = f"!(run_begins && waits_0) || barrier == (its_form == {barrier})"
-        claims["asks_for_its_length"] = (
-            f"!(run_begins && waits_0) || wanted == (its_form == {barrier} ? 1 : "
-            f"{bits['length']}'(its_length))"
-        )
-    else:
-        claims["asks_for_its_length"] = (
-            f"!(run_begins && waits_0) || wanted == {bits['length']}'(its_length)"
-        )
+        demanded = f"(its_form == {barrier} ? {1 << last_bits} : {demanded})"
+    claims["asks_for_its_length"] = f"!(run_begins && waits_0) || wanted == {demanded}"
     model.claim_all(claims)
 
 

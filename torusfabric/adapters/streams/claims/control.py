@@ -88,7 +88,8 @@ def _claim_runs(model: HarnessBuilder, *, round_trip: int) -> None:
     """
     wrong = "bad != 0"
     if model.has_name("wanted") and model.has_name("last"):
-        wrong += " || (wanted != 0 && wanted != last + 1)"
+        bits = model.port_width("wanted") - 1
+        wrong += f" || (wanted[{bits}] && wanted[{bits - 1}:0] != last)"
     model.add_wire("wrong", wrong)
     model.add_wire("only_waits", "barrier" if model.has_name("barrier") else "1'b0")
     model.add_wire("allowed", "may_begin" if model.has_name("may_begin") else "1'b1")
