@@ -76,14 +76,14 @@ def test_speed_has_a_bound():
 def test_silicon_of_other_verilog(tmp_path):
     """A file of other Verilog is a row for each library; a missing file or top is an error."""
     gate, cells = tmp_path / "two_gates.v", tmp_path / "cells.lib"
-    below = "module below(input a, b, output y); assign y = a & b; endmodule\n"
-    top = "module gates(input a, b, c, output y, z); below p(a, b, y), q(b, c, z); endmodule"
+    below = "module below(input a, output y); assign y = ~a; endmodule\n"
+    top = "module gates(input a, b, output y, z); below p(a, y), q(b, z); endmodule"
     gate.write_text(below + top)
-    cells.write_text(GENERIC_CELLS.read_text().replace("area : 1.33", "area : 9"))  # that of AND2
+    cells.write_text(GENERIC_CELLS.read_text().replace("area : 0.67", "area : 9"))  # that of INV
     command = [sys.executable, SIM / "silicon_costs.py", "--only", "none", "--json", "--verilog"]
     run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True)
     found = json.loads(run(gate, "--top", "gates", "--liberty", cells).stdout)["rows"]
-    sizes = {"no process": 2.66, "cells": 18.0}
+    sizes = {"no process": 1.34, "cells": 18.0}
     assert {row["cells"]: row["gates"] for row in found} == sizes
     assert all((row["name"], row["ffs"]) == ("two gates", 0) for row in found)
     missing = run(tmp_path / "none.v", "--top", "gates")
