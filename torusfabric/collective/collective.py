@@ -348,7 +348,8 @@ class Collective:
         if self.is_irregular:
             raise InputError(
                 "Root any needs messages of one length in one group of all nodes, or in groups "
-                "along axes; give the position of the root, such as --root 0"
+                "along axes; give a position for each mode, such as --root 0,1, or make a fabric "
+                "with --tables ram and an image for each root"
             )
 
     def blocks(self, topology: Topology, chunks: int) -> Blocks:
