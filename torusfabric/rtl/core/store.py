@@ -746,7 +746,9 @@ class StoreModule(NodeModule):
         groups = [rest[at : at + size] for at in range(0, len(rest), size)]
         code = self._port_select_bits([*([bank] for bank in first), *groups])
         used, words = select_bit_count(len(first)), [self._shown[bank] for bank in first]
-        held = self.select_with_early_bits(code[:used], words, "read_of_first", branched=False)
+        held = self.select_with_early_bits(
+            code[:used], words, "read_of_first", branched=False, small=True
+        )
         later = [delay_value(self.m, self._select_read_word(group), 1) for group in groups]
         return continued_cascade(
             self.m,
