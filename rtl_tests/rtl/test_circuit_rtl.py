@@ -81,9 +81,7 @@ def test_lee_code_memories(large, depth):
     """
     program = program_of("7x7x7", "allgather", "lee-code", large=large)
     rows = Rows(program)
-    stores = plan_stores(
-        rows, NodeKinds(rows), SequencerSignals(), idles=True, concurrent=False, beat=1
-    )
+    stores = plan_stores(rows, NodeKinds(rows), SequencerSignals(), idles=True, port=None, beat=1)
     assert program.loop.n_variants == 7
     copies = [
         sum(len(bank.members) * len(bank.copies) for bank in store.shape.banks) for store in stores

@@ -271,27 +271,33 @@ def test_both_forms_find_the_same(look_up, tmp_path):
 
 
 @pytest.mark.skipif(not have_icarus(), reason="needs Icarus Verilog")
+@pytest.mark.parametrize("define", [ECP5, LUT6, ASIC])
 @pytest.mark.parametrize(
-    ("topology", "collective", "width", "modules"),
+    ("topology", "collective", "width", "chunks", "modules"),
     few(
-        2,
+        4,
         [
-            ("3x3", "reduce-scatter", 8, {"sum_2_8"}),
-            ("4x5", "alltoall", 3, {"branches_6_3"}),
-            ("3x4", "allreduce", SLICE_BITS + 3, {"sum_idle_4_19"}),
+            # Words are read through two stages, the second of which continues the first.
+            ("2x2", "allgather", 8, 2, set()),
+            ("3x3", "reduce-scatter", 8, 1, {"sum_2_8"}),
+            ("4x5", "alltoall", 3, 1, {"branches_6_3"}),
+            ("3x4", "allreduce", SLICE_BITS + 3, 1, {"sum_idle_4_19"}),
         ],
     ),
 )
-def test_fabrics_of_these_cells_do_the_same(tmp_path, topology, collective, width, modules):
-    """Fabrics made of ECP5 cells give the words and cycles of the executed program in Icarus."""
-    fabric = fabric_of(topology, collective, "matching", width=width, flits=2)
+def test_fabrics_of_each_form_do_the_same(
+    tmp_path, topology, collective, width, chunks, modules, define
+):
+    """Fabrics in each form give the words and cycles of the executed program in Icarus."""
+    options = {"flits": 2} | ({"chunks": chunks} if chunks > 1 else {})
+    fabric = fabric_of(topology, collective, "matching", width=width, **options)
     messages, executed = as_executed(fabric)
     write(fabric, tmp_path, command="torusfabric verilog ..")
     path = tmp_path / "fabric.v"
     text = path.read_text(encoding="utf-8")
     assert modules <= {*re.findall(rf"^module (\w+)(?=[^`]*`ifdef {ECP5})", text, re.M)}
     cells = (Path(__file__).parents[1] / "support" / "ecp5_cells.v").read_text(encoding="utf-8")
-    path.write_text(f"`define {ECP5}\n{text}\n{cells}", encoding="utf-8")
+    path.write_text(f"`define {define}\n{text}\n{cells}", encoding="utf-8")
     base, count = fabric.layout.recv_base, fabric.layout.recv_words
     result = run_icarus(tmp_path, messages, [range(base, base + count)] * fabric.nodes, starts=2)
     assert [list(map(int, row)) for row in result.words] == executed.tolist()

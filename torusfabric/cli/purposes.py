@@ -73,7 +73,6 @@ plan and look
         put all algorithms that fit side by side, or all collectives, or several in one fabric
         torusfabric compare 8x8 allgather --target ecp5-25k
         torusfabric compare 4x4 allreduce --flits 1:1024 --plot curves.svg
-        torusfabric compare 4x4 allgather,alltoall --max-flits 16
         torusfabric compare 4x4 all --flits 4 --target ecp5-85k,asic
     draw planning
         draw a schedule, as scalable vector graphics

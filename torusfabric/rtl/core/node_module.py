@@ -441,7 +441,8 @@ class NodeModule(Leaf):
         branched : bool
             True for two branches that select in parallel, False for one chain of LUTs.
         small : bool
-            True to prefer few LUTs to a fast clock.
+            True to prefer few LUTs to a fast clock. `continued_cascade` needs it: only this form
+            passes constants for the codes of later inputs.
         """
         if not self.is_unbound and len(code):
             code = unmerged_register(self.m, code, name=f"{name}_select")
