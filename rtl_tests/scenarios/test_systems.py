@@ -106,6 +106,12 @@ def test_a_job_that_never_ends_is_given_up(monkeypatch):
         run_job(system(modes=[1]), np.ones((9, WORDS), int), read=1)
 
 
+def test_a_refused_run_is_reported():
+    """A command of a mode that does not exist fails the job, though other runs are right."""
+    with pytest.raises(tf.WorkFailed, match="has refused a run"):
+        run_job(system(modes=[0, 2]), np.ones((9, WORDS), int), read=1)
+
+
 def test_a_system_is_emitted_as_verilog():
     """The Verilog has the elements, the conductor and the fabric."""
     text = tf.emit(system()).text
