@@ -52,10 +52,10 @@ def check_both_ways(case, engine, monkeypatch, **settings):
     topology, collectives, compiled, width = case
     fabric = build_fabric(topology, collectives, width=width, **compiled)
     jobs = jobs_of(fabric)
+    monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     every = simulate(fabric, jobs=jobs, engine=engine(fabric, through_port=True, **settings))
     assert every.passed, every.first_wrong
     assert every.direct_words == 0
-    monkeypatch.setattr(words, "PORT_SAMPLE_WORDS", 5)
     direct = simulate(fabric, jobs=jobs, engine=engine(fabric, **settings))
     assert direct.passed, direct.first_wrong
     # Words that are cut in two are not reachable in memory.
