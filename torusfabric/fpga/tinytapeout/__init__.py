@@ -27,6 +27,7 @@ from ...rtl.inventory import take_inventory
 from ...toolchain.notices import send_notice
 from ...verilog import emit
 from ...verilog.design import VERILOG_FILE, Design
+from ...verilog.flows.clocks import CHIP_PERIOD
 from ...verilog.manifest import bench_files, json_text
 from ...verilog.module_text import MemoryStyle
 from ...verilog.one_hot import ASIC
@@ -105,21 +106,10 @@ SETTINGS = {
 }
 
 
-def project_files(
-    fabric: Fabric, manifest: Mapping[str, Any], *, title: str, period: float
-) -> dict[str, str]:
-    """Return the texts of all files of a project of Tiny Tapeout by name.
+def project_files(fabric: Fabric, manifest: Mapping[str, Any], title: str) -> dict[str, str]:
+    """Return the texts of all files of a project of Tiny Tapeout by name; see `flow_files`.
 
     The project is synthesized for silicon, and its area decides the number of its tiles.
-
-    Parameters
-    ----------
-    manifest : dict
-        Contents of ``manifest.json``.
-    title : str
-        Title of the fabric in one line.
-    period : float
-        Period of the clock in nanoseconds.
 
     Raises
     ------
@@ -190,12 +180,12 @@ def project_files(
     bench = bench_files(BenchAdditions(fabric.interface.bench_files(), name))
     made = {f"test/{Path(path).name}": text for path, text in bench.items() if path.endswith(".py")}
     made |= {
-        "info.yaml": _info_text(name, title, tiles, period=period),
+        "info.yaml": _info_text(name, title, tiles),
         "manifest.json": json_text(manifest),
         "docs/info.md": fill("info.md"),
         "src/project.v": project,
         "src/fabric.v": verilog,
-        "src/config.json": json_text({"CLOCK_PERIOD": period, **SETTINGS}),
+        "src/config.json": json_text({"CLOCK_PERIOD": CHIP_PERIOD, **SETTINGS}),
         "test/tb.v": fill("tb.v"),
         **{f"test/{each}": (SOURCES / each).read_text("utf-8")
            for each in ("Makefile", "fabric_port.py")},
@@ -265,7 +255,7 @@ def _port_nets(
     return [(port, (places | COMMANDS).get(port, port)) for port in ports]
 
 
-def _info_text(name: str, title: str, tiles: str, *, period: float) -> str:
+def _info_text(name: str, title: str, tiles: str) -> str:
     """Return ``info.yaml``, which names the project, its files and its pins."""
     pins = {f"ui[{k}]": f"byte in, bit {k}" for k in range(8)}
     pins |= {f"uo[{k}]": f"byte out, bit {k}" for k in range(8)}
@@ -277,7 +267,7 @@ def _info_text(name: str, title: str, tiles: str, *, period: float) -> str:
         "discord": "",
         "description": title,
         "language": "Verilog",
-        "clock_hz": round(1e9 / period),
+        "clock_hz": round(1e9 / CHIP_PERIOD),
         "tiles": tiles,
         "top_module": name,
         "source_files": ["project.v", VERILOG_FILE],

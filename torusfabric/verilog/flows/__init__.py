@@ -17,21 +17,8 @@ from typing import Any
 
 from ...rtl.fabric import Fabric
 from ...toolchain.values import Choice
-from .librelane import librelane_files
-from .quartus import quartus_files
-from .vivado import vivado_files
 
 __all__ = ["Flow", "flow_files"]
-
-#: Period, in nanoseconds, of every clock of a fabric that is compiled by itself.
-PERIOD = "4.000"
-
-#: The same for a chip.
-CHIP_PERIOD = 20.0
-
-#: Package of the project for Tiny Tapeout. Why by name: it synthesizes the project for its size,
-#: and synthesis imports this package.
-TINYTAPEOUT = "torusfabric.fpga.tinytapeout"
 
 
 class Flow(Choice):
@@ -41,6 +28,16 @@ class Flow(Choice):
     QUARTUS = "quartus"
     LIBRELANE = "librelane"
     TINYTAPEOUT = "tinytapeout"
+
+
+#: Module of each flow, whose function `project_files` has the parameters of `flow_files`. Why by
+#: name: a project for Tiny Tapeout is synthesized for its size, and synthesis imports this package.
+MODULES = {
+    Flow.VIVADO: "torusfabric.verilog.flows.vivado",
+    Flow.QUARTUS: "torusfabric.verilog.flows.quartus",
+    Flow.LIBRELANE: "torusfabric.verilog.flows.librelane",
+    Flow.TINYTAPEOUT: "torusfabric.fpga.tinytapeout",
+}
 
 
 def flow_files(
@@ -55,21 +52,5 @@ def flow_files(
     title : str
         Title of the fabric in one line.
     """
-    if flow is Flow.LIBRELANE:
-        return librelane_files(manifest, period=CHIP_PERIOD)
-    if flow is Flow.TINYTAPEOUT:
-        project: dict[str, str] = import_module(TINYTAPEOUT).project_files(
-            fabric, manifest, title=title, period=CHIP_PERIOD
-        )
-        return project
-    netlist = fabric.netlist
-    crossings = [fabric.prefix + name for name in netlist.modules if name.endswith("_crossing")]
-    if flow is Flow.QUARTUS:
-        return quartus_files(manifest, period=PERIOD, crossings=bool(crossings))
-    return vivado_files(
-        manifest,
-        title=title,
-        digest=fabric.digest,
-        period=PERIOD,
-        crossings=crossings,
-    )
+    files: dict[str, str] = import_module(MODULES[flow]).project_files(fabric, manifest, title)
+    return files

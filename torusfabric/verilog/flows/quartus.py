@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...rtl.fabric import Fabric
 from ..design import VERILOG_FILE
 from ..lut6 import LUT6
+from .clocks import clock_names, crossing_modules, period_constraints
 
-__all__ = ["quartus_files"]
+__all__ = ["project_files"]
 
 #: Device of the project if the user gives no other.
 PART = "5CSEBA6U23I7"
@@ -84,34 +86,24 @@ foreach {source target} {
 """
 
 
-def quartus_files(manifest: Mapping[str, Any], *, period: str, crossings: bool) -> dict[str, str]:
-    """Return the texts of all files for Quartus by name.
+def project_files(fabric: Fabric, manifest: Mapping[str, Any], title: str) -> dict[str, str]:
+    """Return the texts of all files for Quartus by name; the parameters are those of `flow_files`.
 
-    Parameters
-    ----------
-    manifest : dict
-        Contents of ``manifest.json``.
-    period : str
-        Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
-    crossings : bool
-        True if nodes have clocks of their own, so that the fabric has clock crossings.
+    A project of Quartus has no title.
     """
-    ports = manifest["ports"]
-    clocks = [name for name, port in ports.items() if port["role"] == "clock"]
+    del title
+    ports, clocks, crossings = manifest["ports"], clock_names(manifest), crossing_modules(fabric)
     pins = [
         name if port["width"] == 1 else f"{{{name}[*]}}"
         for name, port in ports.items()
         if name not in clocks
     ]
     virtual = "\n".join(f"set_instance_assignment -name VIRTUAL_PIN ON -to {pin}" for pin in pins)
-    periods = "\n".join(
-        f"create_clock -name {name} -period {period} [get_ports {name}]" for name in clocks
-    )
     files = {
         "quartus/project.tcl": PROJECT.format(part=PART, top=manifest["top"], virtual=virtual),
         "quartus/fabric.qip": FILES.format(
             text=VERILOG_FILE, define=LUT6, crossings=QIP_CROSSINGS if crossings else ""
         ),
-        "quartus/fabric.sdc": CLOCKS.format(clocks=periods),
+        "quartus/fabric.sdc": CLOCKS.format(clocks=period_constraints(manifest)),
     }
     return files | ({"quartus/crossings.sdc": CROSSINGS} if crossings else {})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from ...rtl.fabric import Fabric
 from ...toolchain.quoting import tcl_text
 from ..design import VERILOG_FILE
 from ..lut6 import LUT6
+from .clocks import clock_names, crossing_modules, period_constraints
 
-__all__ = ["vivado_files"]
+__all__ = ["project_files"]
 
 #: Device of the scripts if the user gives no other.
 PART = "xcvu9p-flga2104-2L-e"
@@ -145,27 +147,13 @@ set_max_delay -quiet -datapath_only \\
 """
 
 
-def vivado_files(
-    manifest: Mapping[str, Any], *, title: str, digest: int, period: str, crossings: Iterable[str]
-) -> dict[str, str]:
-    """Return the texts of all files for Vivado by name.
+def project_files(fabric: Fabric, manifest: Mapping[str, Any], title: str) -> dict[str, str]:
+    """Return the texts of all files for Vivado by name; the parameters are those of `flow_files`.
 
-    Parameters
-    ----------
-    manifest : dict
-        Contents of ``manifest.json``.
-    title : str
-        Title of the fabric in one line.
-    digest : int
-        Digest of the fabric, 32 bits; the version of the IP follows from it.
-    period : str
-        Period, in nanoseconds, of all clocks of a fabric that is compiled by itself.
-    crossings : iterable of str
-        Names of the modules that contain clock crossings. If there are none, the result has no file
-        with constraints for crossings.
+    Without clock crossings, there is no file with constraints for them. The version of the IP
+    follows from the digest of the fabric.
     """
-    ports, modules = manifest["ports"], " ".join(crossings)
-    clocks = [name for name, port in ports.items() if port["role"] == "clock"]
+    ports, modules = manifest["ports"], " ".join(crossing_modules(fabric))
     place = lambda *folder: f"[file join {' '.join(folder)} {CROSSINGS_FILE}]"
     constrain = lambda *folder: (
         CONSTRAIN.format(file=place(*folder), modules=modules) if modules else ""
@@ -176,12 +164,12 @@ def vivado_files(
         "text": VERILOG_FILE,
         "define": LUT6,
         "modules": modules,
-        "digest": f"{digest:08x}",
-        "version": f"1.{digest}",
+        "digest": f"{fabric.digest:08x}",
+        "version": f"1.{fabric.digest}",
         "title": tcl_text(title),
         "clocks": "\n".join(
             f"  {clock} {_reset_of(clock, ports)} {{{' '.join(_interfaces_of(clock, ports))}}}"
-            for clock in clocks
+            for clock in clock_names(manifest)
         ),
         "interrupts": " ".join(n for n, port in ports.items() if port["role"] == "interrupt"),
         "read": "".join(
@@ -189,14 +177,11 @@ def vivado_files(
         ),
         "copy": COPY if modules else "",
     }
-    periods = "\n".join(
-        f"create_clock -name {name} -period {period} [get_ports {name}]" for name in clocks
-    )
     files = {
         "vivado/project.tcl": PROJECT.format(constrain=constrain("$here"), **facts),
         "vivado/out_of_context.tcl": RUN.format(**facts),
         "vivado/package_ip.tcl": PACKAGE.format(constrain=constrain("$folder", "src"), **facts),
-        "vivado/fabric.xdc": CLOCKS.format(clocks=periods),
+        "vivado/fabric.xdc": CLOCKS.format(clocks=period_constraints(manifest)),
     }
     if modules:
         counters = "".join(COUNTER.format(name=name) for name in ("written", "fetched"))
