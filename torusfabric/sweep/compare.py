@@ -248,10 +248,8 @@ def compare_collectives(
     selections : sequence of Selection
         A selection for each collective. Where the algorithm is open, the best one is chosen for the
         length of the messages, or for long messages if `hardware` has no length.
-    hardware : HardwareSettings
-        Parameters of the hardware.
-    progress : function of (done, total, text)
-        Called before each schedule and each fabric.
+    hardware, progress
+        See `compare`.
 
     Returns
     -------
@@ -335,10 +333,8 @@ def compare_fabrics(
     ----------
     selections : sequence of Selection
         A selection for each collective; an algorithm in it is the only one.
-    hardware : HardwareSettings
-        Parameters of the hardware.
-    progress : function of (done, total, text)
-        Called before each schedule and each fabric.
+    hardware, progress
+        See `compare`.
 
     Returns
     -------

@@ -196,8 +196,10 @@ def _chunk_loads(topology: Topology, collective: Collective) -> dict[int, int]:
     loads: dict[int, int] = {}
     for chunks in sorted(counts):
         flits = -(-(longest or chunks) // chunks)
-        blocks = found.blocks(flits) if longest else chunks * found.blocks(1)
-        blocks = np.full(shares.shape[0], chunks) if summed else blocks
+        if summed:
+            blocks = np.full(len(hops), chunks)
+        else:
+            blocks = found.blocks(flits) if longest else chunks * found.blocks(1)
         if not loads or blocks @ hops <= MOST_HOPS:
             loads[chunks] = ceil((blocks @ shares).max(initial=0) - 1e-6)
     return loads
@@ -214,7 +216,7 @@ def _arc_shares(topology: Topology, found: FractionalRoutes) -> Any:
     for demand, each in enumerate(found.routes):
         for route, part in each.items():
             rows += [demand] * len(route)
-            arcs += [arc if arc >= 0 else ~arc for arc in route]
+            arcs += route
             parts += [part] * len(route)
     return csr_array((parts, (rows, arcs)), shape=(len(found.routes), int(topology.linked.sum())))
 
@@ -235,7 +237,6 @@ def _least_shares(topology: Topology, collective: Collective) -> tuple[np.ndarra
 
 def _least_hops(network: Topology, demand: Demand) -> int:
     """Return a number of hops that every route of a demand has."""
-    assert demand.source is not None
     far = network.distance(demand.source, np.array(demand.receivers)).max()
     return max(len(demand.receivers), int(far))
 
@@ -413,6 +414,7 @@ class _TrafficPlanner:
                     routes = [_turn_to_middle(arcs, route) for route in routes]
                 each = [routes[a:b] for a, b in pairwise([0, *np.cumsum(counts).tolist()])]
                 tried.append((Fraction(relief.least, part), _most_hops(arcs, routes), each))
+                # A part whose arcs are too busy is given up for the next larger one.
                 if missed := relief.least > most:
                     break
             if not missed:
