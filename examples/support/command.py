@@ -47,11 +47,11 @@ def run_command(
     )
     add_options(parser)
     add = parser.add_argument
-    add("--seed", type=int, default=1, help="seed of the random data")
+    add("--seed", type=int, default=1, help="seed of the random numbers")
     add("--engine", choices=["compiled", "amaranth"], default="compiled", help="the simulator")
-    add("--verilog", type=Path, metavar="FILE", help="write the whole design")
-    add("--synth", metavar="TARGET", help="print LUTs, as of ecp5-85k")
-    add("--picture", type=Path, metavar="FILE", help="draw who works when, or how well")
+    add("--verilog", type=Path, metavar="FILE", help="write the design as Verilog")
+    add("--synth", metavar="TARGET", help="count LUTs for this device, such as ecp5-85k")
+    add("--picture", type=Path, metavar="FILE", help="draw a picture of the job")
     add("--json", action="store_true", help="print the report as JSON")
     options = parser.parse_args(words)
     try:

@@ -36,7 +36,8 @@ class JobReport(NamedTuple):
     ends : list of int
         The cycle of the job in which each run has ended.
     watched : dict
-        The values of outputs in each cycle of the job, by name; all those watched are there.
+        The values of each watched output in each cycle of the job, by its name. The outputs of
+        statuses are there, too.
     """
 
     words: np.ndarray

@@ -44,8 +44,8 @@ INFINITE_CAPACITY = 2**30
 #: The searches by annealing, and the moves of each: for each node, and at most.
 SEARCHES, MOVES_PER_NODE, MOST_MOVES = 8, 1_500, 100_000
 
-#: The chance to make a member a part of its own, and the temperatures at the begin and at the end,
-#: relative to the arcs of a part.
+#: The chance to make a member a part of its own; and the temperatures at the beginning and at the
+#: end, relative to the arcs of a part.
 SPLIT_CHANCE, HOT, COLD = 0.3, 0.15, 0.03
 
 
