@@ -180,6 +180,14 @@ def test_costs_that_are_none(capsys, words, line):
     assert line in check_refused(capsys, "compare", "2x2", "all", *words)
 
 
+def test_all_collectives_without_a_length(capsys):
+    """Messages have a flit for each chunk of the schedule with the most chunks."""
+    assert main(["compare", "3x3", "all", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    chunks = [entry["chunks"] for entry in result["collectives"]]
+    assert result["flits"] == max(chunks) > min(chunks)
+
+
 def test_several_collectives(capsys, tmp_path):
     """Engines are compared: the best algorithms, and each change of one algorithm."""
     words = ("3", "allgather,broadcast:max-flow", "--root", "2", "--max-flits", "4")
