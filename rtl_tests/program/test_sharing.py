@@ -84,6 +84,29 @@ def test_messages_of_streams_share_memories(topology, names):
     assert count_memories(fabric.program, own=True) == len(wanted)
 
 
+@pytest.mark.parametrize(
+    ("topology", "names"),
+    [
+        ("4x4", ("allreduce", "alltoall")),
+        ("3x5", ("allgather", "allreduce")),
+        ("2x3", ("alltoall", "allreduce", "reduce")),
+        ("4x3", ("allreduce@0", "allgather")),
+        ("4x4", ("allreduce@{0,1,5}", "alltoall")),
+    ],
+)
+def test_sums_lie_in_the_memory_of_their_in_port(topology, names):
+    """Words of trees lie in the memory of the in-port, if other modes have such memories."""
+    program = engine(*names, topology=topology)
+    ports = program.topology.ports
+    for form in program.forms:
+        for memory in range(count_memories(program, own=False)):
+            source = form.loop.point_values(Action.SOURCE, memory)
+            stores = form.loop.point_values(Action.WRITE, memory) >= 0
+            assert {*source[stores & (source < ports)].tolist()} <= {memory}
+    jobs = [tf.Job(mode=k % len(names), length=1 + k % 4) for k in range(9)]
+    check_jobs(tf.Fabric(program, width=8), jobs)
+
+
 def test_a_host_writes_the_message_of_each_mode():
     """The fabric of a program with shared messages has memories of their own at a host port."""
     together = engine("allgather", "alltoall").arrange_messages(shared=True)

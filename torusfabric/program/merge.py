@@ -32,6 +32,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, shared_network
+from .alike_memories import store_by_port
 from .fields import (
     IDENTITY_MEMORY,
     IDLE,
@@ -100,6 +101,7 @@ def merge(programs: Sequence[Program], *, share_messages: bool = False) -> Progr
             "Root any needs collectives that run along the same axes; give a node number, or "
             "build one fabric for each"
         )
+    programs = store_by_port(programs)
     loops = [program.loop for program in programs]
     of_nodes, of_offsets, variants = _join_variants(programs)
     joint, numbers, layouts = _join_memories(programs, share_messages=share_messages)
