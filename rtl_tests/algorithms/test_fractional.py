@@ -111,8 +111,31 @@ def test_rounded_routes_keep_their_shares():
     )
     assert found[0].count((0, 1)) == 3
     parts: list[dict[tuple[int, ...], float]] = [{(0,): 0.29, (1,): 0.71}, {(0,): 1.0}]
-    found = round_routes(np.arange(2), np.array([100, 50]), parts, 0)
+    found = round_routes(np.arange(2), np.array([100, 42]), parts, 0)
     assert found[0].count((0,)) == 29  # 0.29 * 100 is less than 29 in floating point
+
+
+def test_rounded_blocks_move_from_busy_links():
+    """Blocks leave the busiest links, whose loads count late blocks more than once."""
+    routes: list[dict[tuple[int, ...], float]] = [{(0,): 1.0, (1, 2): 0.0, (3,): 0.0}]
+    found = round_routes(np.arange(4), np.array([30]), routes, 0)[0]
+    assert [found.count(route) for route in routes[0]] == [10, 10, 10]
+    found = round_routes(np.arange(4), np.array([32]), routes, 0, np.array([1.0, 2.0, 2.0]))[0]
+    assert [found.count(route) for route in routes[0]] == [16, 8, 8]
+    found = round_routes(np.array([0, 1, 2, 2]), np.array([30]), routes, 0)[0]
+    assert found.count((0,)) == 15  # the arcs 2 and 3 belong to the same link
+
+
+def test_messages_do_not_all_go_the_longest_way():
+    """Around a wheel, the least load needs a path along the rim, which not half of a message takes.
+
+    With half of a message on the path, the last block would come 13 steps later.
+    """
+    wheel = tf.Graph(nx.wheel_graph(16))
+    traffic = [(k, (k + 1) % 16, 1) for k in range(16)]
+    schedule = tf.plan(wheel, "pattern", traffic=traffic, chunks=128)
+    assert schedule.round_count <= 68
+    assert tf.bound(schedule) == 64
 
 
 def test_too_busy_trees_are_changed():

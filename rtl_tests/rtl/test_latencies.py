@@ -82,7 +82,7 @@ CASES = [
 
 @pytest.mark.parametrize(("topology", "collective", "algorithm", "options"), CASES)
 def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, options):
-    """Instances at a node read only from nodes, the control stage of their group, or root units."""
+    """Instances at a node read only from nodes, and the control stage of their group."""
     fabric = fabric_of(topology, collective, algorithm, **options)
     netlist = fabric.netlist
     distribution = Distribution(netlist, fabric.nodes)
@@ -94,7 +94,7 @@ def test_no_node_is_given_anything_from_afar(topology, collective, algorithm, op
             driver = drivers[part.net]
             group = distribution.groups.group_of(instance.node)
             near = driver.role is Role.CONTROL and driver.name == f"control_stage_{group}"
-            assert driver.node is not None or near or driver.role is Role.ROOT_UNIT
+            assert driver.node is not None or near
 
 
 @pytest.mark.parametrize(

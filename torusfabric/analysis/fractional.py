@@ -24,9 +24,9 @@ flows", Management Science 5, 1958, for the columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from ..topology import IntArray
 from .congestion import WeightedArcs
 
 __all__ = ["Demand", "FractionalRoutes", "find_fractional_routes",
-           "least_tree_length", "length_bound"]  # fmt: skip
+           "least_tree_length", "length_bound", "share_blocks"]  # fmt: skip
 
 #: The rounds of multiplicative weights before the first linear program, if all routes are paths and
 #: if some are trees, but more for the trees of few demands; and the most linear programs.
@@ -90,8 +90,8 @@ class FractionalRoutes(NamedTuple):
     Parameters
     ----------
     routes : list of (dict of tuple to float)
-        For each demand, its routes with the part of the demand that each carries. A route is a
-        tuple of arc numbers; an arc comes after the arcs on the way to its tail.
+        For each demand, the routes that are known with the part of the demand that each carries.
+        A route is a tuple of arc numbers; an arc comes after the arcs on the way to its tail.
     load : float
         The amount on the busiest arc, or on the busiest link.
     bound : Fraction
@@ -161,8 +161,7 @@ def find_fractional_routes(
             break
     routes: list[dict[tuple[int, ...], float]] = [{} for _ in demands]
     for (demand, route), amount in zip(columns, share.tolist(), strict=True):
-        if amount > 0:
-            routes[demand][route] = amount / demands[demand].amount
+        routes[demand][route] = amount / demands[demand].amount
     return FractionalRoutes(routes, most, *search.find_bound(lengths))
 
 
@@ -259,27 +258,82 @@ class _ColumnSearch:
 
     def solve_program(self) -> tuple[np.ndarray, float, np.ndarray]:
         """Return the amount on each route, the load of the busiest link, and the dual lengths."""
-        from scipy.optimize import linprog
-        from scipy.sparse import coo_array
-
-        count, links = len(self.columns), self.link_count
-        demand = np.array([number for number, _ in self.columns])
-        hops = np.array([len(route) for _, route in self.columns])
-        used = self.link[np.concatenate([route for _, route in self.columns])]
-        rows = np.append(used, np.arange(links))
-        columns = np.append(np.repeat(np.arange(count), hops), np.full(links, count))
-        values = np.repeat([1.0, -1.0], [len(used), links])
-        loads = coo_array((values, (rows, columns)), shape=(links, count + 1))
-        shape = len(self.demands), count + 1
-        sums = coo_array((np.ones(count), (demand, np.arange(count))), shape=shape)
-        found = linprog(
-            np.append(MEAN_PART / links * hops, 1.0),
-            A_ub=loads.tocsr(), b_ub=np.zeros(links), A_eq=sums.tocsr(), b_eq=self.amount,
-            method="highs-ds",
-        )  # fmt: skip
+        found = _solve_program([*self.columns], self.amount, self.link)
         self.pivots += found.nit
-        lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / links
+        lengths = np.maximum(-found.ineqlin.marginals, 0) + MEAN_PART / self.link_count
         return np.maximum(found.x[:-1], 0), float(found.x[-1]), lengths / lengths.sum()
+
+
+def share_blocks(
+    routes: Sequence[Mapping[tuple[int, ...], float]],
+    counts: IntArray,
+    links: IntArray,
+    factor: np.ndarray,
+) -> list[dict[tuple[int, ...], float]]:
+    """Return the shares of known routes with which the busiest link carries the least.
+
+    Parameters
+    ----------
+    routes : sequence of (mapping of tuple to float)
+        The known routes of each demand.
+    counts : ndarray of int
+        Number of blocks of each demand.
+    links : ndarray of int, shape (arcs,)
+        The number of the link of each arc. Blocks on arcs of the same number count together.
+    factor : ndarray of float
+        The factor with which a block on each route counts in the loads of its links.
+
+    Examples
+    --------
+    Twelve blocks take two routes, and on the longer one each counts twice:
+
+    >>> routes = [{(0,): 0.5, (1, 2): 0.5}]
+    >>> found = share_blocks(routes, np.array([12]), np.arange(3), np.array([1.0, 2.0]))
+    >>> [round(12 * share, 2) for share in found[0].values()]
+    [8.0, 4.0]
+    """
+    columns = [(demand, route) for demand, each in enumerate(routes) for route in each]
+    found = _solve_program(columns, np.maximum(counts, 1), links, factor)
+    shares: list[dict[tuple[int, ...], float]] = [{} for _ in routes]
+    for (demand, route), amount in zip(columns, found.x[:-1].tolist(), strict=True):
+        shares[demand][route] = max(amount, 0) / max(int(counts[demand]), 1)
+    return shares
+
+
+def _solve_program(
+    columns: Sequence[tuple[int, tuple[int, ...]]],
+    amounts: IntArray,
+    link: IntArray,
+    factor: np.ndarray | float = 1.0,
+) -> Any:
+    """Return the solution of the linear program: the amount on each route, then the largest load.
+
+    Parameters
+    ----------
+    columns : sequence of (int, tuple of int)
+        The demand and the arcs of each route.
+    amounts : ndarray
+        The amount of each demand.
+    factor : ndarray of float
+        The factor with which the data on each route count in the loads of its links.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    count, links = len(columns), int(link.max()) + 1
+    hops = np.array([len(route) for _, route in columns])
+    used = link[np.concatenate([route for _, route in columns])]
+    rows = np.append(used, np.arange(links))
+    numbers = np.append(np.repeat(np.arange(count), hops), np.full(links, count))
+    values = np.append(np.repeat(factor * np.ones(count), hops), np.full(links, -1.0))
+    loads = coo_array((values, (rows, numbers)), shape=(links, count + 1))
+    ends = np.array([demand for demand, _ in columns]), np.arange(count)
+    sums = coo_array((np.ones(count), ends), shape=(len(amounts), count + 1))
+    return linprog(
+        np.append(MEAN_PART / links * hops, 1.0),
+        A_ub=loads.tocsr(), b_ub=np.zeros(links), A_eq=sums.tocsr(), b_eq=amounts,
+        method="highs-ds",
+    )  # fmt: skip
 
 
 def length_bound(arcs: WeightedArcs, demands: Sequence[Demand], length: IntArray) -> Fraction:

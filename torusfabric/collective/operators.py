@@ -144,11 +144,6 @@ class Operator:
         return self.name.endswith(":signed")
 
     @property
-    def neutral_is_zero(self) -> bool:
-        """True if the identity is 0 at all widths: those in `widths`, or else `TESTED_WIDTHS`."""
-        return not any(self.identity(width) for width in self.widths or TESTED_WIDTHS)
-
-    @property
     def label(self) -> str:
         """The name in the form of an identifier of Python and Verilog, such as ``max_signed``."""
         return self.name.replace(":", "_")

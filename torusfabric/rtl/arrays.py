@@ -50,7 +50,6 @@ class Role(enum.Enum):
     CONTROL = "control tree"
     HOST = "host"
     READ_TREE = "read tree"
-    ROOT_UNIT = "root unit"
     BUS = "bus"
     TABLE = "loaded tables"
     LOADER = "loader"

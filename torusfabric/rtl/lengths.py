@@ -32,11 +32,11 @@ class Lengths:
 
     Examples
     --------
-    64 flits are 2 blocks of 32 flits in form 0, and 3 blocks of up to 22 in form 1.
+    The messages of form 0 have two chunks, and those of form 1 three.
 
     >>> lengths = Lengths(most=64, chunks=(2, 3))
-    >>> lengths.length_bits, lengths.longest_blocks
-    (7, (32, 22))
+    >>> lengths.length_bits, lengths.beats_and_chunks
+    (7, [(1, 2), (1, 3)])
     """
 
     most: int
@@ -52,13 +52,6 @@ class Lengths:
     def length_bits(self) -> int:
         """Bits of a number of flits from 0 to `most`."""
         return self.most.bit_length()
-
-    @property
-    def longest_blocks(self) -> tuple[int, ...]:
-        """Flits of the longest block, for each form."""
-        return tuple(
-            beat * -(-self.most // (beat * chunks)) for beat, chunks in self.beats_and_chunks
-        )
 
 
 def last_flit_of_block(last: Value, beat: int, chunks: int) -> Value:

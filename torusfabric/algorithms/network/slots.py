@@ -99,9 +99,12 @@ def schedule_paths(
         return ()
     apart, lengths = np.array(arcs.forwarding_steps), np.array([len(path) for path in paths])
     arc, first = np.concatenate(paths), np.cumsum(lengths) - lengths
-    # Lower bound: the load of the busiest arc, and the longest path.
-    longest = 1 + (np.add.reduceat(apart[arc], first) - apart[arc[first + lengths - 1]]).max()
-    fewest = max(int(longest), int(np.bincount(arc).max()))
+    apart_here = apart[arc]
+    before = np.cumsum(apart_here) - apart_here
+    before -= np.repeat(before[first], lengths)
+    end = before[first + lengths - 1]
+    after = np.repeat(end, lengths) - before
+    fewest = max(_least_end(arc, *pair) for pair in ((before, after), (after, before)))
     # The longest paths come first; among these, small differences of the node numbers.
     keys = (ends[1] - ends[0]) % arcs.nodes, -lengths
     last = np.zeros(len(arc), bool)
@@ -118,6 +121,22 @@ def schedule_paths(
     # While all blocks are on slow arcs, the fabric waits: such a step is left out.
     _, step = np.unique(step, return_inverse=True)
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], np.repeat(blocks, lengths))
+
+
+def _least_end(arc: IntArray, before: IntArray, after: IntArray) -> int:
+    """Return a number of steps that all hops need, by the hops on each arc.
+
+    Parameters
+    ----------
+    arc, before, after : ndarray of int
+        The arc of each hop, and the steps that its block needs before it and after it.
+    """
+    order = np.lexsort((-after, arc))
+    arc, soonest = arc[order], np.full(arc.max() + 1, np.iinfo(int).max)
+    np.minimum.at(soonest, arc, before[order])
+    # The first k hops of an arc in this order are followed by at least as many steps as hop k.
+    number = np.arange(1, 1 + len(arc)) - np.searchsorted(arc, arc)
+    return int((soonest[arc] + number + after[order]).max())
 
 
 def choose_steps(
@@ -282,18 +301,17 @@ def _save_steps(
     return steps
 
 
-def _least_weights(weights: IntArray, apart: Sequence[int]) -> list[int]:
+def _least_weights(sums: IntArray, apart: Sequence[int]) -> list[int]:
     """Return a step for each arc of a path, so that the sum of the weights is smallest.
 
-    ``weights[k, step]`` belongs to arc k of the path, and ``apart[k]`` is the least difference
-    between the steps of arcs k and k + 1. Among equal sums, the last arc has the earliest step.
+    ``sums[k, step]`` is the weight for arc k of the path; sums of weights take its place.
+    ``apart[k]`` is the least difference between the steps of arcs k and k + 1. Among equal sums,
+    the last arc has the earliest step.
     """
-    sums = [weights[0]]
-    for row, gap in zip(weights[1:], apart, strict=True):
-        before = np.full_like(row, FORBIDDEN)
-        before[gap:] = np.minimum.accumulate(sums[-1])[:-gap]
-        sums.append(row + before)
-    taken, until = [], weights.shape[1]
+    for arc, gap in enumerate(apart, 1):
+        sums[arc, gap:] += np.minimum.accumulate(sums[arc - 1])[:-gap]
+        sums[arc, :gap] = FORBIDDEN
+    taken, until = [], sums.shape[1]
     for row, gap in zip(sums[::-1], [*apart[::-1], 0], strict=True):
         taken.append(int(row[:until].argmin()))
         until = taken[-1] - gap + 1

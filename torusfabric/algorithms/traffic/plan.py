@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
 from itertools import cycle, pairwise
 from math import ceil
@@ -29,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...analysis.congestion import MEMORY_CYCLES, WeightedArcs
-from ...analysis.fractional import Demand, FractionalRoutes
+from ...analysis.fractional import Demand, FractionalRoutes, share_blocks
 from ...analysis.irregular import (
     allreduce_demands,
     allreduce_routes,
@@ -68,9 +67,9 @@ WORTH_FACTOR, MOST_PLANS = 0.97, 3
 #: number is not raised.
 MOST_PART, PART_FACTOR = 64, 1.01
 
-#: The roundings that are tried with different random choices, and the most demands for which they
-#: are tried; of equal loads, the routes with the fewest hops are the best.
-TRIES, FEW_DEMANDS = 6, 4
+#: The roundings of a part that are tried with different random choices, and the most demands for
+#: which messages are cut into parts.
+TRIES, FEW_DEMANDS = 4, 4
 
 #: The largest number of chunks that is tried for messages of a known length.
 MOST_VARIANT_CHUNKS = 32
@@ -293,12 +292,13 @@ class _TrafficPlanner:
         if collective.reducing and collective.to_all:
             return self._plan_allreduce(blocks)
         moves = self._moving_sums(blocks) if collective.reducing else self._moving_blocks(blocks)
+        least = irregular_least_steps(self.topology, collective, chunks)
         best: tuple[Transfers, ...] | None = None
         for routes in self._choose_routes(moves, chunks):
             steps = self._order_blocks(blocks, moves, routes)
             if best is None or len(steps) < len(best):
                 best = steps
-            if len(best) > FEW_STEPS * self.topology.diameter:
+            if not least < len(best) <= FEW_STEPS * self.topology.diameter:
                 break
         assert best is not None
         return best
@@ -381,10 +381,14 @@ class _TrafficPlanner:
         few chunks are found, and other chunks take them again, a *part* of the message after
         another. All parts load the arcs evenly, so that arcs are busy all the time.
 
+        The first block on a route of h hops arrives in step h, so of n steps the route begins in
+        n - h + 1 only. Each of its blocks counts as n / (n - h + 1) blocks on its arcs (Ford and
+        Fulkerson, "Constructing maximal dynamic flows from static flows", 1958).
+
         Parameters
         ----------
         found : FractionalRoutes
-            The routes of each demand with their shares.
+            The known routes of each demand.
         demand : ndarray of int
             The demand of each block.
         links : ndarray of int, shape (arcs,), optional
@@ -392,34 +396,41 @@ class _TrafficPlanner:
         """
         count = np.bincount(demand, minlength=len(demands))
         link = np.arange(len(arcs.tail)) if links is None else links
-        tried: list[tuple[Fraction, int, list[list[list[int]]]]] = []
-        tries = TRIES if len(demands) <= FEW_DEMANDS else 1
-        for part in self._part_chunks(chunks, found):
+        known = [route for each in found.routes for route in each]
+        hops = np.array([_count_hops(arcs, route, links) for route in known])
+        steps = irregular_least_steps(self.topology, self.collective, chunks) + int(hops.min())
+        factor = _count_late(hops, steps)
+        shares = share_blocks(found.routes, count, link, factor)
+        tried: list[tuple[float, list[list[list[int]]]]] = []
+
+        def try_part(part: int, seed: int, *, relieved: bool = True) -> bool:
             counts = count * part // chunks
-            most = irregular_least_steps(self.topology, self.collective, part)
-            for seed in range(self.seed, self.seed + tries):
-                rounded = round_routes(link, counts, found.routes, seed)
-                blocks = [k for k, each in enumerate(rounded) for _ in each]
-                relief = spread_routes(
-                    arcs,
-                    np.array([demands[k].source for k in blocks]),
-                    [demands[k].receivers for k in blocks],
-                    most,
-                    seed,
-                    [[*route] for each in rounded for route in each],
-                    links,
-                )
-                routes = relief.best
-                if links is not None:
-                    routes = [_turn_to_middle(arcs, route) for route in routes]
-                each = [routes[a:b] for a, b in pairwise([0, *np.cumsum(counts).tolist()])]
-                tried.append((Fraction(relief.least, part), _most_hops(arcs, routes), each))
-                # A part whose arcs are too busy is given up for the next larger one.
-                if missed := relief.least > most:
-                    break
-            if not missed:
+            rounded = round_routes(link, counts, shares, seed, factor)
+            routes = [[*route] for each in rounded for route in each]
+            most, enough = irregular_least_steps(self.topology, self.collective, part), True
+            if relieved:
+                of = np.repeat(np.arange(len(demands)), counts).tolist()
+                source = np.array([demands[k].source for k in of])
+                receivers = [demands[k].receivers for k in of]
+                relief = spread_routes(arcs, source, receivers, most, seed, routes, links)
+                routes, enough = relief.best, relief.least <= most
+            load = np.zeros(link.max() + 1)
+            for route in routes:
+                load[link[route]] += _count_late(_count_hops(arcs, route, links), steps)
+            if links is not None:
+                routes = [_turn_to_middle(arcs, route) for route in routes]
+            each = [routes[a:b] for a, b in pairwise([0, *np.cumsum(counts).tolist()])]
+            tried.append((load.max() / part, each))
+            return enough
+
+        for part in self._part_chunks(chunks, found):
+            # A part whose arcs are too busy is given up for the next larger one.
+            if all(try_part(part, self.seed + k) for k in range(TRIES if part < chunks else 1)):
                 break
-        again = [cycle(one) for one in min(tried, key=lambda one: one[:2])[2]]
+        else:
+            if part < chunks:
+                try_part(chunks, self.seed, relieved=False)
+        again = [cycle(one) for one in min(tried, key=lambda one: one[0])[1]]
         return [next(again[k]) for k in demand.tolist()]
 
     def _part_chunks(self, chunks: int, found: FractionalRoutes) -> list[int]:
@@ -479,15 +490,19 @@ class _TrafficPlanner:
         return [arc_of[tree[::-1]].tolist() for tree in up], down
 
 
-def _most_hops(arcs: WeightedArcs, routes: Sequence[Sequence[int]]) -> int:
-    """Return the most hops from the source of any route to a receiver."""
-    most, tail, head = 0, arcs.tail.tolist(), arcs.head.tolist()
-    for route in routes:
-        hops = {tail[route[0]]: 0}
-        for arc in route:
-            hops[head[arc]] = hops[tail[arc]] + 1
-        most = max(most, *hops.values())
-    return most
+def _count_hops(arcs: WeightedArcs, route: Sequence[int], links: IntArray | None) -> int:
+    """Return the hops until all data of a route have arrived; up and down for a tree of links."""
+    if links is not None:
+        return 2 * _count_hops(arcs, _turn_to_middle(arcs, route), None)
+    hops = {int(arcs.tail[route[0]]): 0}
+    for arc in route:
+        hops[int(arcs.head[arc])] = hops[int(arcs.tail[arc])] + 1
+    return max(hops.values())
+
+
+def _count_late(hops: Any, steps: int) -> Any:
+    """Return the blocks on time for which a block on a route counts, see `_share_routes`."""
+    return np.maximum(steps, hops) / np.maximum(steps + 1 - hops, 1)
 
 
 def _turn_to_middle(arcs: WeightedArcs, tree: Sequence[int]) -> list[int]:

@@ -2,7 +2,9 @@
 
 The fractional routes of `torusfabric.analysis.fractional` are rounded: each demand gives every
 route as many whole blocks as its share holds, and the blocks that are left go, one after another,
-to the routes whose arcs are least busy. Blocks on arcs that still carry too many get other routes.
+to the routes whose arcs are least busy. Then blocks move, one at a time, to other known routes of
+their demand, while this makes the busiest arcs less busy. Blocks on arcs that still carry too many
+get new routes.
 If there are too many demands for fractional routes, blocks take shortest routes, a part of the
 blocks at a time, while busy arcs count as longer.
 """
@@ -20,8 +22,9 @@ from ..network.spread import RouteRelief, spread_messages
 
 __all__ = ["round_routes", "spread_routes"]
 
-#: The exponent by which the price of an arc grows with its load.
-STEEPNESS = 8
+#: The exponents by which the price of a link grows with its load: for the blocks that are placed,
+#: and for those that are moved; the most moves, and the routes that are tried for each.
+STEEPNESS, STEEPNESS_MOVES, MOST_MOVES, TRIED_ROUTES = 8, 64, 1000, 16
 
 #: Targets for the load of arcs, one after another, relative to the least load; and the most nodes
 #: that are visited for them, if there are at most `FEW_BLOCKS` blocks and if there are more. Why:
@@ -30,7 +33,11 @@ LOAD_TARGETS, FEW_BLOCKS, MOST_LOOKS = (1.05, 1.02, 1.0), 64, (1_000_000, 200_00
 
 
 def round_routes(
-    links: IntArray, counts: IntArray, routes: Sequence[Mapping[tuple[int, ...], float]], seed: int
+    links: IntArray,
+    counts: IntArray,
+    routes: Sequence[Mapping[tuple[int, ...], float]],
+    seed: int,
+    factor: np.ndarray | None = None,
 ) -> list[list[tuple[int, ...]]]:
     """Return a route for each block of each demand.
 
@@ -42,6 +49,8 @@ def round_routes(
         Number of blocks of each demand.
     routes : sequence of (mapping of tuple to float)
         The routes of each demand with their shares, which add up to 1.
+    factor : ndarray of float, optional
+        The factor with which a block on each route counts in the loads of its links.
 
     Examples
     --------
@@ -50,29 +59,85 @@ def round_routes(
     >>> round_routes(np.arange(3), np.array([3]), [{(0,): 0.6, (1, 2): 0.4}], 0)
     [[(0,), (0,), (1, 2)]]
     """
-    load, found, left = np.zeros(links.max() + 1), [], []
-    arrays = [[links[np.array(route)] for route in each] for each in routes]
-    for demand, (count, each) in enumerate(zip(counts.tolist(), routes, strict=True)):
-        whole = [int(share * count + 1e-6) for share in each.values()]
-        found.append(whole)
-        left += [demand] * (count - sum(whole))
-        for arcs, blocks in zip(arrays[demand], whole, strict=True):
-            np.add.at(load, arcs, blocks)
-    for demand in np.random.default_rng(seed).permutation(np.array(left, int)).tolist():
-        most = max(1.0, load.max())
-        price = [(((load[arcs] + 1) / most) ** STEEPNESS).sum() for arcs in arrays[demand]]
-        # Among equal prices, the route that lost the most comes first.
-        behind = [
-            whole - share * counts[demand]
-            for whole, share in zip(found[demand], routes[demand].values(), strict=True)
-        ]
-        chosen = min(range(len(price)), key=lambda k: (round(price[k], 6), behind[k]))
-        found[demand][chosen] += 1
-        np.add.at(load, arrays[demand][chosen], 1)
-    return [
-        [route for route, blocks in zip(each, whole, strict=True) for _ in range(blocks)]
-        for each, whole in zip(routes, found, strict=True)
-    ]
+    rounding = _Rounding(links, counts, routes, factor)
+    rounding.place_others(np.random.default_rng(seed))
+    rounding.move_blocks()
+    whole = iter(rounding.whole.tolist())
+    return [[route for route in each for _ in range(next(whole))] for each in routes]
+
+
+class _Rounding:
+    """The number of blocks on each route, as whole numbers, and the loads of links.
+
+    Parameters
+    ----------
+    links, counts, routes, factor
+        The parameters of `round_routes`.
+    """
+
+    def __init__(
+        self,
+        links: IntArray,
+        counts: IntArray,
+        routes: Sequence[Mapping[tuple[int, ...], float]],
+        factor: np.ndarray | None,
+    ) -> None:
+        sizes = np.array([len(route) for each in routes for route in each])
+        self._count = counts
+        self._link = links[np.concatenate([route for each in routes for route in each])]
+        self._first = np.cumsum(sizes) - sizes
+        self._begin = np.cumsum([0, *map(len, routes)])
+        self._factor = np.ones(len(sizes)) if factor is None else factor
+        self._sizes, self._weight = sizes, np.repeat(self._factor, sizes)
+        share = np.array([part for each in routes for part in each.values()])
+        self._demand = np.repeat(np.arange(len(routes)), [len(each) for each in routes])
+        self._exact = share * counts[self._demand]
+        #: The number of blocks on each route.
+        self.whole = (self._exact + 1e-6).astype(int)
+        self._load = np.zeros(links.max() + 1)
+        np.add.at(self._load, self._link, self._weight * np.repeat(self.whole, sizes))
+
+    def place_others(self, random: np.random.Generator) -> None:
+        """Place the blocks that are left, one after another, where links are least busy."""
+        placed = np.add.reduceat(self.whole, self._begin[:-1])
+        for demand in random.permutation(np.repeat(np.arange(len(placed)), self._count - placed)):
+            part, price = self._find_prices(demand, STEEPNESS)
+            # Among equal prices, the route that lost the most comes first.
+            behind = self.whole[part] - self._exact[part]
+            self._add_blocks(part.start + int(np.lexsort((behind, np.round(price, 6)))[0]), 1)
+
+    def move_blocks(self) -> None:
+        """Move blocks to other routes of their demands while the busiest links get less busy."""
+        for _ in range(MOST_MOVES):
+            price = (self._load / self._load.max()) ** STEEPNESS_MOVES
+            cost = np.add.reduceat(price[self._link] * self._weight, self._first)
+            busy = np.argsort(-cost * (self.whole > 0), kind="stable")[:TRIED_ROUTES]
+            if not any(self._move_block(route) for route in busy.tolist() if self.whole[route]):
+                break
+
+    def _move_block(self, route: int) -> bool:
+        """Move a block from a route to the best one; False if it is the same."""
+        self._add_blocks(route, -1)
+        part, price = self._find_prices(self._demand[route], STEEPNESS_MOVES)
+        best = part.start + int(price.argmin())
+        moved = bool(price[best - part.start] < price[route - part.start] * (1 - 1e-9))
+        self._add_blocks(best if moved else route, 1)
+        return moved
+
+    def _find_prices(self, demand: int, steepness: int) -> tuple[slice, np.ndarray]:
+        """Return the routes of a demand, and the price of another block on each of them."""
+        part = slice(self._begin[demand], self._begin[demand + 1])
+        first = self._first[part]
+        used = slice(first[0], first[-1] + self._sizes[part.stop - 1])
+        load, most = self._load[self._link[used]], max(1.0, self._load.max())
+        more = ((load + self._weight[used]) / most) ** steepness - (load / most) ** steepness
+        return part, np.add.reduceat(more, first - first[0])
+
+    def _add_blocks(self, route: int, count: int) -> None:
+        """Add blocks to a route."""
+        self.whole[route] += count
+        used = slice(self._first[route], self._first[route] + self._sizes[route])
+        self._load[self._link[used]] += count * self._factor[route]
 
 
 def spread_routes(

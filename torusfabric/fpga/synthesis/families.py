@@ -45,6 +45,8 @@ def _xilinx_family(family: str) -> Family:
         f"synth_xilinx -family {family} -flatten -noiopad -noclkbuf",
         _XILINX,
         compact=" -nowidelut",
+        # This stage reads a long list of block RAMs, which takes half of the time for one router.
+        memory_stage=("map_memory", "map_ffram"),
         defines=(LUT6,),
         inputs=6,
         module_costs=count_dual_luts,

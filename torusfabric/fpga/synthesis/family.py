@@ -99,6 +99,9 @@ class Family:
         Options added to `synth` for few LUTs.
     before_registers : tuple of str
         Yosys commands that run before flip-flops are mapped.
+    memory_stage : tuple of str
+        The stage of `synth` that maps memories, and the stage behind it. Modules without memories
+        skip this stage, if it is slow. Empty if none is.
     pnr : str or None
         Place-and-route tool; None if only the vendor has one.
     pnr_args : tuple of str
@@ -132,6 +135,7 @@ class Family:
     cells: dict[Cost, str]
     compact: str = ""
     before_registers: tuple[str, ...] = ()
+    memory_stage: tuple[str, str] | tuple[()] = ()
     pnr: str | None = None
     pnr_args: tuple[str, ...] = ()
     placers: tuple[str, ...] = ()
@@ -148,7 +152,9 @@ class Family:
         """Return the fewest block RAMs that hold a memory of `depth` words of `width` bits."""
         return min(-(-depth // words) * -(-width // bits) for words, bits in self.block_shapes)
 
-    def yosys_script(self, top: str, mapping: Mapping, *, pads: bool = False) -> str:
+    def yosys_script(
+        self, top: str, mapping: Mapping, *, pads: bool = False, memories: bool = True
+    ) -> str:
         """Return the yosys commands that map a module; with `pads`, its ports become pins.
 
         Parameters
@@ -159,6 +165,8 @@ class Family:
             Aim of technology mapping.
         pads : bool
             True to add the cells of pins, if the family has a command for them.
+        memories : bool
+            False if no module has a memory.
 
         Examples
         --------
@@ -169,15 +177,27 @@ class Family:
         synth_ice40 -top node -run begin:map_ffs
         dffunmap
         synth_ice40 -top node -run map_ffs:
+
+        For this one, a module without memories skips a stage.
+
+        >>> xilinx = Family("synth_xilinx", {}, memory_stage=("map_memory", "map_ffram"))
+        >>> print(xilinx.yosys_script("node", Mapping.FAST, memories=False), end="")
+        synth_xilinx -top node -run begin:map_memory
+        synth_xilinx -top node -run map_ffram:
         """
         more = self.compact if mapping is Mapping.COMPACT else ""
         command = f"{self.synth}{more} -top {top}"
-        if steps := self.before_registers:
-            command = "\n".join(
-                (f"{command} -run begin:map_ffs", *steps, f"{command} -run map_ffs:")
-            )
-        command = "\n".join((command, *self.after))
-        return f"{command}\n" + (f"{self.pads} {top}\n" if pads and self.pads else "")
+        # Places to stop at: the next stage, the commands to run, and the stage to continue with.
+        stops = [("map_ffs", self.before_registers, "map_ffs")] if self.before_registers else []
+        if self.memory_stage and not memories:
+            stops.insert(0, (self.memory_stage[0], (), self.memory_stage[1]))
+        lines, stage = list[str](), "begin"
+        for end, commands, following in stops:
+            lines += [f"{command} -run {stage}:{end}", *commands]
+            stage = following
+        lines += [f"{command} -run {stage}:" if stops else command, *self.after]
+        lines += [f"{self.pads} {top}"] if pads and self.pads else []
+        return "".join(f"{line}\n" for line in lines)
 
     def cell_cost(self, kind: str) -> Cost | None:
         """Return the cost of a cell of the type `kind`; None for an unknown type."""

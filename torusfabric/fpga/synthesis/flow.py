@@ -31,6 +31,9 @@ __all__ = ["Flow", "load_json"]
 #: Version of cached values; it increases when their form or meaning changes.
 _FORMAT = 5
 
+#: The declaration of a memory in Verilog, an array of words.
+_MEMORY = re.compile(r"^ *reg .*\[\d+:\d+\];", re.MULTILINE)
+
 #: Name of a module with an instance of each module that a run maps.
 _MODULES_TOP = "all_modules"
 
@@ -99,6 +102,8 @@ class Flow:
                 + [f"  (* keep *) {name}instance_{k} ();" for k, name in enumerate(escaped)]
                 + ["endmodule\n"]
             )
+            if not _MEMORY.search(text):
+                synth = self._yosys_script(_MODULES_TOP, memories=False)
             modules, seconds = self._run_yosys(
                 self._file_stem(unknown[0]),
                 text,
@@ -282,8 +287,8 @@ class Flow:
         assert self.family.pnr is not None, "nothing is placed without a tool"
         return self.family.pnr
 
-    def _yosys_script(self, top: str, *, pads: bool = False) -> str:
-        return self.family.yosys_script(top, self.mapping, pads=pads)
+    def _yosys_script(self, top: str, **options: bool) -> str:
+        return self.family.yosys_script(top, self.mapping, **options)
 
     def _cache_key(self, *parts: object) -> str:
         family = self.device.family, self.family.defines, self.family.files

@@ -10,6 +10,8 @@ resource is the part of the device that the fabric uses of it.
   free block RAM is of use to memories alone.
 - If no choice stays below three quarters, the larger share becomes as small as possible. One size
   is then divided, if that helps: block RAM at some nodes, LUTs at the others.
+- If no choice fits the device at all, that with the least price is taken. Why: deep memories of
+  LUTs would hide how large a device the fabric needs.
 """
 
 from __future__ import annotations
@@ -114,16 +116,21 @@ def choose_memory_rule(memories: Memories, device: Target, cost: Cost) -> str:
         return np.maximum(*each) + sum(each) * 1e-6
 
     def price(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
-        """Return the price, less than 1, of choices that fit easily, and a larger one of others."""
-        sum_of_both = luts / device.capacity["luts"]
-        sum_of_both = sum_of_both + BLOCK_RAM_PRICE * (rest + blocks) / device.capacity["brams"]
-        share = larger_share(luts, blocks)
-        return np.where(share < COMFORTABLE_SHARE, sum_of_both, 1 + share)
+        """Return the price: the share of LUTs, and a part of the share of block RAMs."""
+        of_block = BLOCK_RAM_PRICE / device.capacity["brams"]
+        return luts / device.capacity["luts"] + of_block * (rest + blocks)
 
-    chosen, least = _choose_alike(sizes, cost.luts, price)
+    def price_of_fit(luts: IntArray, blocks: IntArray) -> NDArray[np.float64]:
+        """Return the price, less than 1, of choices that fit easily, and a larger one of others."""
+        share = larger_share(luts, blocks)
+        return np.where(share < COMFORTABLE_SHARE, price(luts, blocks), 1 + share)
+
+    chosen, least = _choose_alike(sizes, cost.luts, price_of_fit)
     if least > 1:
         divided, share = _choose_divided(sizes, cost.luts, larger_share)
         chosen = divided if 1 + share < least else chosen
+        if min(1 + share, least) > 2:
+            chosen, _ = _choose_alike(sizes, cost.luts, price)
     return str(_write_rule(chosen, memories))
 
 

@@ -344,14 +344,6 @@ class RoomRows(Rows):
         """
         return (1 << address_bits(self.room)) - 1
 
-    def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points with an action: the numbers of all ports.
-
-        A control point is a selector, an address or an enable of a node, such as the selector of an
-        out-port (`Action.SELECT`).
-        """
-        return [*range(self.room.topology.ports)]
-
     def _random_values(
         self, action: Action, number: int, options: Sequence[int], *, alike: bool = False
     ) -> IntArray:

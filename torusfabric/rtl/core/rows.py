@@ -95,8 +95,8 @@ class Rows:
 
     >>> import torusfabric as tf
     >>> rows = Rows(tf.compile(tf.plan("3x3", "allgather", algorithm="matching"), flits=4))
-    >>> rows.n_rows, rows.starts.tolist(), rows.point_numbers(Action.SELECT)
-    (2, [0], [0, 1, 2, 3])
+    >>> rows.n_rows, rows.starts.tolist(), rows.field(Action.SELECT, 3).values.shape
+    (2, [0], (2, 1))
     """
 
     #: Low bits of an address that lie in a separate table, if tables are writable.
@@ -195,16 +195,6 @@ class Rows:
         `memories` are those in which a node receives words. A subclass may leave some of them out.
         """
         return memories
-
-    def point_numbers(self, action: Action) -> list[int]:
-        """Return the numbers of the control points with a purpose (`action`), in increasing order.
-
-        A control point is a selector, an address or an enable of a node. The selectors of out-ports
-        (`Action.SELECT`), for example, have the numbers of the out-ports that a node uses.
-        """
-        return sorted(
-            {field.point.number for loop in self.loops for field in loop.fields_of_action(action)}
-        )
 
     def field(self, action: Action, number: int) -> RowField | None:
         """Return the values of a control point, or None if it does nothing in any form.

@@ -30,6 +30,7 @@ References
 """
 
 from functools import partial
+from math import gcd
 
 import numpy as np
 
@@ -168,8 +169,8 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
     - All-gather on a torus: in a few chunks it takes the cycles of trees, with smaller routers.
     - All-to-all on a torus with an even side, and an odd number of nodes on the other axes: half of
       a message goes each way round, as in no plan of one chunk in which all nodes do the same.
-    - Two chunks for each node: if the number of ports does not divide the N - 1 blocks that a node
-      receives, some ports are idle in the last step. With smaller chunks this step is shorter.
+    - Reduce-scatter: if the number of ports does not divide the N - 1 blocks that a node receives,
+      some ports are idle in the last step. With a few chunks, no step has idle ports.
 
     Parameters
     ----------
@@ -194,8 +195,11 @@ def option_variants(topology: Topology, collective: Collective) -> list[dict[str
     if not collective.reducing:
         return late + parts
     if not collective.to_all:
-        two = [{"chunks": 2}] * bool(few and (nodes - 1) % topology.ports)
-        return late + parts + [one for one in two if one not in parts]
+        chunks = topology.ports // gcd(topology.ports, nodes - 1)
+        if isinstance(topology, Torus) and len({*topology.sides}) == 1:
+            chunks = min(chunks, 2)  # with more, `necklace` takes as few cycles and fewer LUTs
+        full = [{"chunks": chunks}] * (few and chunks > 1)
+        return late + parts + [one for one in full if one not in parts]
     usual = [{"latency": 2}] + [{"latency": 2, "chunks": 2 * nodes}] * few
     # With a latency that the user asks for, these variants and the usual ones do not apply.
     at_once = [{"latency": 1, **part} for part in parts]
