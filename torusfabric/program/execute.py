@@ -243,19 +243,8 @@ class Machine:
         self.memory[node, address[node, index]] = held
 
     def shorten_blocks(self) -> None:
-        """Leave out the last flits of long blocks; the first flit still takes its whole path.
-
-        Why: all flits of a block take the same path. In a form that goes through its rows for each
-        flit anew, one flit remains. Otherwise so many flits remain that the words of a row are
-        stored before the next row reads.
-        """
-        flits = 1
-        if self.loop.order is Order.ROW:
-            flits += max(group.delay + max(group.late) for group in self.storing)
-        blocks = self.loop.blocks
-        self.slots = [
-            slot for slot in self.slots if slot.flit < flits or slot.block >= blocks[slot.row]
-        ]
+        """Move only the first flit of each block, which takes the same path as all others."""
+        self.slots = _list_slots(self.loop, 1)
 
     def received_words(self) -> Words:
         """Return the words that the host reads at each node, shape (nodes, receive words)."""

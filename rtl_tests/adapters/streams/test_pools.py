@@ -82,6 +82,22 @@ def test_rows_are_rotated_once(command, columns, turns):
     assert report.passed
 
 
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        # A reader selects a column, whichever memory it reads.
+        ("2x3 allgather,alltoall --width 32 --max-flits 32", 1),
+        # Readers read several memories of two pools: each memory has one selector of columns.
+        ("2x2x2 alltoall --width 32 --beat 4 --max-flits 64", 3),
+    ],
+)
+def test_readers_select_columns_or_memories(command, most):
+    """The selectors of a pool are those that take fewer LUTs."""
+    netlist = make_fabric(command).netlist
+    store = netlist.modules[next(netlist.instances_with_role(Role.ENDPOINT)).module]()
+    assert max(len(reader.inputs) for reader in store.shape.readers) == most
+
+
 def test_no_block_rams_are_used_twice():
     """A pool of sent words also serves readers that need copies of one memory."""
     fabric = make_fabric("4 scatter,alltoall --width 32 --beat 2 --max-flits 64")
