@@ -6,6 +6,7 @@ from helpers import check_jobs
 
 import torusfabric as tf
 from torusfabric.program import Action
+from torusfabric.program.spread import spread_injections
 
 
 @pytest.mark.parametrize("topology", ["3x4", "5", "arrowhead:1"])
@@ -26,6 +27,51 @@ def injections(loops, port):
         source for loop in loops for source in np.unique(loop.selected_sources[..., port]).tolist()
     }
     return {source for source in sources if source >= loops[0].sources.first_injection}
+
+
+@pytest.mark.parametrize(
+    ("topology", "names", "options"),
+    [
+        ("2x3", ("allgather", "alltoall"), {}),
+        ("3x3", ("alltoall", "allgather", "broadcast"), {}),
+        ("4", ("scatter", "alltoall"), {}),
+        ("2x3", ("scatter", "gather", "alltoall"), {"root": "any"}),
+    ],
+)
+def test_out_ports_share_no_injection_ports(topology, names, options):
+    """Each out-port selects one injection port, in all modes, and all words move as before."""
+    schedules = [tf.plan(topology, name) for name in names]
+    program = tf.compile(schedules, max_flits=6, **options).arrange_messages(shared=True)
+    spread = spread_injections(program, most=program.ports)
+
+    def count_injections(program):
+        loops = [form.loop for form in program.forms]
+        return [len(injections(loops, port)) for port in range(program.ports)]
+
+    assert max(count_injections(program)) > max(count_injections(spread)) == 1
+    check_modes_alike(program, spread)
+
+
+def check_modes_alike(program, other):
+    """Check that two programs deliver the same words in the same cycles."""
+    rng = np.random.default_rng(1)
+    for number, mode in enumerate(program.modes):
+        for length in (1, 6):
+            form = program.form_of(number, length)
+            words = program.part(form).layout.send_words(length)
+            words = rng.integers(0, 1 << 16, (program.topology.nodes, words), dtype=np.uint64)
+            choices = {"mode": number, "length": length} | ({"root": 1} if mode.any_root else {})
+            first, second = (each.execute(words, **choices) for each in (program, other))
+            assert (first == second).all()
+            assert program.cycles(**choices) == other.cycles(**choices)
+
+
+def test_some_programs_keep_their_injection_ports():
+    """The readers of a program stay the same if it has operators, or too many readers."""
+    for names, most in ((("allreduce", "alltoall"), 4), (("broadcast", "alltoall"), 1)):
+        schedules = [tf.plan("3x3", name) for name in names]
+        program = tf.compile(schedules, max_flits=4).arrange_messages(shared=True)
+        assert spread_injections(program, most) is program
 
 
 @pytest.mark.parametrize("names", [("alltoall", "exchange"), ("allreduce", "alltoall")])

@@ -11,6 +11,9 @@ import torusfabric as tf
 from torusfabric.adapters.host.drive.words import RunWords
 from torusfabric.collective import random_messages as draw_messages
 from torusfabric.errors import InputError
+from torusfabric.program.execute import Machine
+from torusfabric.program.follow import follow_readers
+from torusfabric.program.host_words import word_addresses
 from torusfabric.program.trace import list_arrivals, write_trace
 from torusfabric.simulation.engines import AmaranthEngine, Job
 
@@ -151,3 +154,34 @@ def test_file_that_cannot_be_written(tmp_path):
     program = program_of("3x3", "allgather", "hamiltonian", flits=2)
     with pytest.raises(InputError, match=r"^File .*nowhere.* cannot be written"):
         write_trace(program, tmp_path / "nowhere" / "trace.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("topology", "collective", "algorithm", "flits"),
+    [
+        # Row by row, over several hops in a row, and from memory to memory.
+        ("5x5", "broadcast", "diagonal", 40),
+        ("4", "broadcast", "spanning-tree", 8),
+        # Flit by flit.
+        ("3x3", "alltoall", "matching", 4),
+    ],
+)
+def test_blocks_tell_their_reader(topology, collective, algorithm, flits, monkeypatch):
+    """The mark of a block is that of its first reader; long blocks are not executed as a whole."""
+    program = tf.compile(tf.plan(topology, collective, algorithm=algorithm), flits=flits)
+    memory, base = word_addresses(program, received=True)
+    flit = program.locate(np.arange(memory.shape[1]), flits)[2]
+    base = np.where(base < 0, 0, base - program.within_blocks(0, memory, flit))
+    nodes = np.arange(len(memory))
+    marks = np.zeros((len(nodes), program.loop.sources.n_readers), int)
+    senders = nodes if collective == "alltoall" else nodes[:1]
+    marks[senders] = 1 + np.arange(marks.shape[1])
+
+    def follow():
+        return follow_readers(program, 0, 0, marks, memory, base, nodes=nodes)
+
+    short = follow()
+    monkeypatch.setattr(Machine, "shorten_blocks", lambda machine: None)
+    assert (short == follow()).all()
+    own = np.array([each.own for each in program.memories])
+    assert (short[~own[memory]] > 0).all()

@@ -117,11 +117,22 @@ class CoreDriver:
             edges += 1
         return edges
 
-    def read_flit(self, node, memory, address):
-        """Return the flit of an address from the row on a memory port."""
+    def layout(self, memory):
+        """Return the layout of flits in the rows of a memory."""
         rows = self.core.rows
         pitch = 1 if rows.memories[memory].own else max(rows.pitch_of(memory))
-        _, flit = FlitRows(self.core.beat, pitch).split_address(address)
+        return FlitRows(self.core.beat, pitch)
+
+    def ask_row(self, node, memory, address, section):
+        """Drive a memory port with the address of the row that holds a flit."""
+        _, flit = self.layout(memory).split_address(address)
+        self.set(f"read_bank_{node}", memory)
+        self.set(f"read_address_{node}", address - flit * self.layout(memory).pitch)
+        self.set(f"read_section_{node}", section)
+
+    def read_flit(self, node, memory, address):
+        """Return the flit of an address from the row on a memory port."""
+        _, flit = self.layout(memory).split_address(address)
         return self.get(f"read_data_{node}") >> int(flit) * self.core.width & self.ones
 
     async def read(self, job, expected):
@@ -134,9 +145,7 @@ class CoreDriver:
                 there = index < count and address[node, index] >= 0
                 self.set(f"read_enable_{node}", there)
                 if there:
-                    self.set(f"read_bank_{node}", memory[node, index])
-                    self.set(f"read_address_{node}", address[node, index])
-                    self.set(f"read_section_{node}", job.section)
+                    self.ask_row(node, memory[node, index], address[node, index], job.section)
                 asked = index - answer
                 if asked >= 0:
                     found[node, asked] = self.read_flit(

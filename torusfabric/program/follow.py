@@ -21,7 +21,7 @@ from .execute import BEFORE_FIRST_SLOT, Holder, HoldWords, Machine, Run
 if TYPE_CHECKING:
     from .program import Program
 
-__all__ = ["Holder", "Moment", "farthest_pair", "follow_flit"]
+__all__ = ["Holder", "Moment", "farthest_pair", "follow_flit", "follow_readers"]
 
 #: All components that hold words; a moment has the index of one.
 HOLDERS = tuple(Holder)
@@ -194,6 +194,69 @@ def _received_marks(program: Program, origins: IntArray, hold: HoldWords) -> Int
     machine = Machine(program, 0, words, run, 64, hold)
     machine.run()
     return machine.received_words()
+
+
+def follow_readers(
+    program: Program, form: int, root: int, marks: IntArray, memory: IntArray, base: IntArray,
+    *, nodes: IntArray,
+) -> IntArray:  # fmt: skip
+    """Return the mark of each received block: the number of the reader that has sent it last.
+
+    A reader is a component of a node that reads words from a memory.
+
+    Parameters
+    ----------
+    program : Program
+        Program that does not combine words.
+    form, root : int
+        Number of the form, and root of the run.
+    marks : ndarray of int, shape (nodes, readers)
+        The mark of each reader, or 0 for a reader that passes the mark of the word that it reads.
+    memory, base : ndarray of int, shape (nodes, blocks)
+        Memory and first address of each block.
+    nodes : ndarray of int, shape (nodes,)
+        The node of each row of `memory` and `base`.
+
+    Returns
+    -------
+    ndarray of int, shape (nodes, blocks)
+        The mark of each block; 0 for blocks that no marked reader has sent.
+
+    Examples
+    --------
+    On a ring of three, reader 0 sends in both directions, and node 0 receives two blocks.
+
+    >>> import torusfabric as tf
+    >>> program = tf.compile(tf.plan("3", "allgather", algorithm="matching"), flits=2)
+    >>> memory, marks, node = np.array([[0, 1, 2]]), np.full((3, 1), 7), np.array([0])
+    >>> follow_readers(program, 0, 0, marks, memory, 0 * memory, nodes=node).tolist()
+    [[7, 7, 0]]
+    """
+    mode, length, root = next(
+        (number, start, each)
+        for number, mode in enumerate(program.modes)
+        for start in mode.range_starts
+        for each in (range(mode.roots) if mode.roots else [root])
+        if mode.form_of(start, each) == form
+    )
+    length = length if program.any_length else program.flits
+    words = program.part(form).layout.send_words(length)
+
+    def hold_words(
+        holder: Holder, cycle: int, words: IntArray, node: IntArray, number: IntArray
+    ) -> IntArray:
+        """Replace the marks that readers are about to hold; see `HoldWords`."""
+        if holder is not Holder.READER:
+            return words
+        own = np.broadcast_to(marks[node, number], words.shape)
+        return np.where(own > 0, own, words)
+
+    run = Run(length, root, None)
+    machine = Machine(program, mode, np.zeros((len(marks), words), np.int64), run, 64, hold_words)
+    machine.shorten_blocks()
+    machine.run()
+    found: IntArray = machine.memory[nodes[:, None], machine.first[memory] + base]
+    return found
 
 
 class _Recorder:

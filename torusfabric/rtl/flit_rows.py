@@ -88,6 +88,19 @@ class FlitRows(NamedTuple):
         turn, low = address // self.pitch, address % self.pitch
         return turn // self.beat * self.pitch + low, turn % self.beat
 
+    def turn_address(self, address: IntArray, turn: IntArray) -> IntArray:
+        """Return the addresses of flits in rows that are rotated by `turn` positions.
+
+        The flit at position `turn` of a row moves to position 0.
+
+        Examples
+        --------
+        >>> FlitRows(beat=4, pitch=1).turn_address(np.array([4, 5, 6, 7]), np.array(1)).tolist()
+        [7, 4, 5, 6]
+        """
+        _, flit = self.split_address(address)
+        return address + ((flit - turn) % self.beat - flit) * self.pitch
+
     def split_address_signal(self, address: Value) -> tuple[Value, Value]:
         """Return two signals for the address of a flit: its row, and its position in the row.
 

@@ -47,6 +47,64 @@ def test_words_in_pools_are_right(command, columns):
 
 
 @pytest.mark.parametrize(
+    ("command", "columns", "turns"),
+    [
+        # Full rows arrive rotated by the number of their reader.
+        ("2x2 alltoall --width 32 --flits 64", 4 + 4, 4),
+        ("2x2 alltoall --width 32 --beat 4 --max-flits 64 --chunks 2", 4 + 4, 4),
+        ("2x2x2 alltoall --width 32 --beat 4 --flits 64", 4 * 4, 4),
+        ("2x3 alltoall --width 32 --beat 4 --flits 64 --link-latency 2", 4 + 4, 4),
+        # The last row of a block is not full, so rows are rotated when a node loads them.
+        ("2x3 alltoall --width 32 --max-flits 32", 4 + 4, 1),
+        # Sums need words in order. The other memories of words hold one flit in a row.
+        ("2x3 reduce-scatter --width 32 --beat 4 --flits 64", 4 + 7, 1),
+        # Received words are in no pool.
+        ("2x3 scatter --width 32 --beat 4 --flits 64", 0, 1),
+        # Readers of several collectives choose among the memories of a pool.
+        ("2x3 allgather,alltoall --width 32 --max-flits 32", 4 + 4, 1),
+        ("4 scatter,alltoall --width 32 --beat 2 --max-flits 64", 2 + 2, 2),
+        ("3 allgather,alltoall --width 32 --max-flits 64", 2 + 2, 1),
+        # Each memory has a selector, because readers read memories of both pools.
+        ("2x2x2 alltoall --width 32 --beat 4 --max-flits 64", 4 * 4, 1),
+    ],
+)
+def test_rows_are_rotated_once(command, columns, turns):
+    """Words are right, whether readers rotate the rows of blocks or the nodes that load them."""
+    fabric = make_fabric(command)
+    assert count_columns(fabric) == columns
+    netlist = fabric.netlist
+    stores = (netlist.modules[each.module]() for each in netlist.instances_with_role(Role.ENDPOINT))
+    assert {store.shape.turns for store in stores} == {turns}
+    jobs = draw_jobs(fabric, 12)
+    report = simulate_streams(
+        fabric, jobs=jobs, stall=0.3, faults=0.2, engine=CompiledEngine(fabric)
+    )
+    assert report.passed
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        # A reader selects a column, whichever memory it reads.
+        ("2x3 allgather,alltoall --width 32 --max-flits 32", 1),
+        # Readers read several memories of two pools: each memory has one selector of columns.
+        ("2x2x2 allgather,alltoall --width 32 --beat 4 --max-flits 64", 3),
+    ],
+)
+def test_readers_select_columns_or_memories(command, most):
+    """The selectors of a pool are those that take fewer LUTs."""
+    netlist = make_fabric(command).netlist
+    store = netlist.modules[next(netlist.instances_with_role(Role.ENDPOINT)).module]()
+    assert max(len(reader.inputs) for reader in store.shape.readers) == most
+
+
+def test_no_block_rams_are_used_twice():
+    """A pool of sent words also serves readers that need copies of one memory."""
+    fabric = make_fabric("4 scatter,alltoall --width 32 --beat 2 --max-flits 64")
+    assert tf.synthesize(tf.emit(fabric, ram="block"), "ecp5-85k").fabric["brams"] == 4 * 6
+
+
+@pytest.mark.parametrize(
     "command",
     [
         # A row of four flits is no wider than a block RAM, so that columns would save none.

@@ -8,6 +8,7 @@ sends received words as packets to the user. The *watch* reports a node for whic
 from __future__ import annotations
 
 from ...program import Program
+from ...program.spread import spread_injections
 from ...rtl.core import Core
 from ...rtl.core.run_port import RunPort
 from ...rtl.flit_rows import AUTO, divide_by_beats
@@ -62,6 +63,8 @@ class StreamFront(Front):
             beat = parse_non_negative_int("Beat", beat)
             program = divide_by_beats(program, width, beat)
         program = program.arrange_messages(shared=True)
+        # Up to R readers share the memories of words that nodes send.
+        program = spread_injections(program, most=beat)
         sections = choose_sections(program, beat).n_sections
         core = Core(
             program,

@@ -26,7 +26,7 @@ from ...program.fields import Stage
 from ...program.host_words import word_addresses
 from ..arrays import Constant, Constants, Part, Slice, SliceChoice, Source
 from ..distribution import Distribution, WordNets
-from ..flit_rows import unsupported_beat_reason
+from ..flit_rows import FlitRows, received_pitch, unsupported_beat_reason
 from ..memories import address_width
 from ..netlist import Netlist, NetlistBuilder, Role
 from .memory_port import MemoryPort
@@ -210,6 +210,14 @@ class CoreBuilder(NetlistBuilder):
         return self.word_nets(nodes, np.tile(ports, (len(nodes), 1)))
 
 
+class _NodePlans(NamedTuple):
+    """The plans of the modules of nodes: crossbars of routers and of operators, and stores."""
+
+    routers: list[CrossbarPlan]
+    operators: list[CrossbarPlan]
+    stores: list[StorePlan]
+
+
 class Core:
     """The hardware that executes a program.
 
@@ -224,9 +232,9 @@ class Core:
         Bits of a flit.
     beat : int
         Flits that a memory port moves in a cycle, a power of two. The flits of a beat are
-        successive flits of one block and lie in one row of a memory. The address of a beat is the
-        address of any of its flits. A program for messages of any length must fill blocks by
-        beats, see `Program.by_beats`.
+        successive flits of one block and lie in one row of a memory. The address of a beat is that
+        of its first flit, with which a word that is read begins. A program for messages of any
+        length must fill blocks by beats, see `Program.by_beats`.
     sections : int
         Number of sections of each memory, a power of two. A section holds all words of one run;
         each run, write and read chooses a section.
@@ -422,12 +430,42 @@ class Core:
         from .split import SplitRows
 
         assert isinstance(self.rows, SplitRows)
+        turns = self._find_turns(form, root, memory, address, words, chosen.get("length"))
         variant = np.searchsorted(self.rows.used, self.program.variant_of[self.nodes])
         if self.program.forms[form].by_offset:
             choice = self.kinds.choice_by_root(self.nodes)[:, root]
             start = self.rows.starts[form]
             variant = self.kinds.variants[self.kinds.kind_of[self.nodes], start, choice]
-        return self.rows.locate_words(variant, memory, address, received=received)
+        memory, address = self.rows.locate_words(variant, memory, address, received=received)
+        if not received or turns is None:
+            return memory, address
+        layout = FlitRows(self.beat, received_pitch(self.program, form))
+        return memory, np.where(address < 0, address, layout.turn_address(address, turns))
+
+    def _find_turns(
+        self, form: int, root: int, memory: IntArray, address: IntArray, words: IntArray | None,
+        length: int | None,
+    ) -> IntArray | None:  # fmt: skip
+        """Return the number by which the row of each received word is rotated, see `Pool`.
+
+        `memory` and `address`, of shape (nodes, words), are the location of each word in the
+        program, and the other parameters those of `locate_words`. The result has the same shape, or
+        is None if no rows are rotated.
+        """
+        if self.beat == 1:
+            return None
+        turns = np.zeros((self.kinds.n_kinds, self.build.sources.n_readers), int)
+        for store in self._node_plans.stores:
+            turns[store.family.kinds] = store.turns
+        if not turns.any():
+            return None
+        from ...program.follow import follow_readers
+
+        words = np.arange(memory.shape[1]) if words is None else words
+        _, _, flit = self.program.part(form).locate(words, self.program.length_of(length))
+        base = np.where(address < 0, 0, address - self.program.within_blocks(form, memory, flit))
+        marks = turns[self.kinds.kind_of]
+        return follow_readers(self.program, form, root, marks, memory, base, nodes=self.nodes)
 
     def make_component(self) -> Assembly:
         """Return an Amaranth component of the core alone, with the ports of `netlist`."""
@@ -457,11 +495,7 @@ class Core:
         list of (str, int)
             Each router module, and the number of nodes that have an instance of it.
         """
-        idles = self._settings.identity_is_zero
-        routers, operators = plan_all_crossbars(
-            self.rows, self.kinds, self._columns, idles=idles, strobed=self._strobed_ports()
-        )
-        stores = self._plan_stores(idles=idles)
+        routers, operators, stores = self._node_plans
         placers = [store.placer for store in stores]
         placers += [each.placer for each in (*operators, *routers)]
         self._columns.fix_widths(self.rows, placers)
@@ -483,6 +517,15 @@ class Core:
         self._add_links()
         self.build.distribution.add_registers()
         return [each for each in counts if each[1]]
+
+    @cached_property
+    def _node_plans(self) -> _NodePlans:
+        """The plans of all modules of nodes."""
+        idles = self._settings.identity_is_zero
+        routers, operators = plan_all_crossbars(
+            self.rows, self.kinds, self._columns, idles=idles, strobed=self._strobed_ports()
+        )
+        return _NodePlans(routers, operators, self._plan_stores(idles=idles))
 
     def _strobed_ports(self) -> BoolArray | None:
         """Return the out-ports with a strobe, shape (kinds, ports); None if there are none.

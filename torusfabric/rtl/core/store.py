@@ -195,6 +195,9 @@ class StoreModule(NodeModule):
         self.read_data = Signal(port.width, reset_less=True, name="read_data")
         self._words_of: dict[tuple[int, int], Value] = {}
         self._shown: dict[int, Value] = {}
+        self._turns: dict[int, int] = {}
+        self._pooled: dict[int, tuple[Value, Value]] = {}
+        self._selected: dict[object, Value] = {}
         self._addresses: dict[object, Value] = {}
 
     def _add_cell(self, bank: Bank, copy: int, settings: NodeSettings) -> None:
@@ -243,11 +246,15 @@ class StoreModule(NodeModule):
 
         The module then needs the input ``busy``, which gives the shared port to the run.
         """
-        return self.shape.port_reader is not None or any(
-            (bank.own and bank.arrivals)
-            or (copy.address is not None and not self._is_register(bank, number))
-            for bank in self.shape.banks
-            for number, copy in enumerate(bank.copies)
+        return (
+            self.shape.port_reader is not None
+            or any(pool.accesses for pool in self.shape.pools)
+            or any(
+                (bank.own and bank.arrivals)
+                or (copy.address is not None and not self._is_register(bank, number))
+                for bank in self.shape.banks
+                for number, copy in enumerate(bank.copies)
+            )
         )
 
     def add_logic(self) -> None:
@@ -515,21 +522,46 @@ class StoreModule(NodeModule):
     def _add_pool(self, pool: Pool) -> None:
         """Add the columns of a pool, and set the words that readers or the memory port read."""
         banks = [self.shape.banks[place] for place in pool.banks]
-        beat, names = banks[0].rows.beat, self._column_names(pool)
-        ports = (self._sent_pool_ports if banks[0].own else self._received_pool_ports)(pool, banks)
+        names = self._column_names(pool)
+        ports = self._sent_pool_ports if banks[0].own else self._received_pool_ports
         words = [
             add_memory(self.m, name, self.cells[name], write=write, read=read, many=self._many)
-            for name, (write, read) in zip(names, ports, strict=True)
+            for name, (write, read) in zip(names, ports(pool, banks), strict=True)
         ]
-        counter = self.node_register(f"word_{pool.counter}")
-        _, flit = banks[0].rows.split_address_signal(counter)
-        for number, bank in enumerate(banks):
-            row = Cat(words[(k + number) % beat] for k in range(beat))
-            if bank.own:
-                row = self._select_flit(row, flit, beat, bank_name(bank, 0))
-                self._words_of[bank.members[0], 0] = row
-            else:
-                self._shown[bank.members[0]] = row
+        row = Cat(words)
+        if pool.accesses:
+            counter = self.node_register(f"word_{pool.counter}")
+            _, flit = banks[0].rows.split_address_signal(counter)
+            self._pooled |= {bank.members[0]: (row, flit) for bank in banks}
+            return
+        for bank, turn in zip(banks, pool.turns, strict=True):
+            self._shown[bank.members[0]], self._turns[bank.members[0]] = row, turn
+
+    def _select_pooled_flit(self, memory: int, access: Sequence[Bit], reader: int) -> Value:
+        """Return the flit that a reader passes from the columns of a pool.
+
+        `memory` is the first memory of the pool, `access` has the sources of the bits of the access
+        by which the reader reads it, and `reader` is the number of the reader.
+        """
+        row, flit = self._pooled[memory]
+        beat, choice = 1 << len(flit), self.number_value(access)
+        key: object = (memory, reader)
+        if all(bit.place is BitPlace.CONSTANT for bit in access):
+            # A rotation by wires, which readers with the same access share.
+            turn = sum(bit.number << k for k, bit in enumerate(access))
+            key, choice = (id(row), turn), choice[:0]
+            row = row.rotate_right(turn * self.settings.width)
+        if key not in self._selected:
+            codes = [
+                select_code(beat, (k + turn) % beat)
+                for turn in range(1 << len(choice))
+                for k in range(beat)
+            ]
+            code = resize(look_up(codes, Cat(flit, choice)), select_bit_count(beat))
+            flits = [row.word_select(k, self.settings.width) for k in range(beat)]
+            name = f"flit_of_{memory}_by_{reader}"
+            self._selected[key] = self.select_with_early_bits(code, flits, name, branched=False)
+        return self._selected[key]
 
     def _received_pool_ports(
         self, pool: Pool, banks: Sequence[Bank]
@@ -541,21 +573,21 @@ class StoreModule(NodeModule):
         stored = [self._run_write_port(bank) for bank in banks]
         words = [each.data for each in stored]
         starts = [
-            Cat(self._pool_row(pool, number, each.address), each.enable)
-            for number, each in enumerate(stored)
+            Cat(self._pool_row(pool, bank, each.address, Const(base)), each.enable)
+            for bank, base, each in zip(banks, pool.bases, stored, strict=True)
         ]
         base = [0] * (1 << self._port.bank_bits)
         for bank, start in zip(banks, pool.bases, strict=True):
             base[bank.members[0]] = start
-        asked = self._pool_address(pool, self._port_signals.address, look_up(
-            base, self._port_signals.bank
-        ))  # fmt: skip
+        asked = self._pool_row(
+            pool, banks[0], self._port_signals.address, look_up(base, self._port_signals.bank)
+        )
         read = ReadPort(Cat(asked, self.input_value("read_section")), self._port_signals.asks)
         found = []
         for column, name in enumerate(self._column_names(pool)):
-            turns, flit = self._bank_turns(pool, column)
-            *address, enable = self._choose_start(starts, look_up(turns, flit), name)
-            codes = [select_code(len(banks), turn % len(banks)) for turn in turns]
+            accesses, flit = self._column_accesses(pool, column)
+            *address, enable = self._choose_start(starts, look_up(accesses, flit), name)
+            codes = [select_code(len(banks), access % len(banks)) for access in accesses]
             code = resize(look_up(codes, flit), select_bit_count(len(banks)))
             data = self.select_with_early_bits(code, words, f"word_of_{name}", branched=False)
             where = Cat(*address, self.node_register("section"))
@@ -569,7 +601,7 @@ class StoreModule(NodeModule):
 
         A run reads a flit of each bank, and the memory port writes a row of one bank.
         """
-        port, width, count = self._port_signals, self.settings.width, len(banks)
+        port, width, beat = self._port_signals, self.settings.width, banks[0].rows.beat
         loads = [port.loads[bank.members[0]] for bank in banks]
 
         def number_of_load(numbers: Sequence[int], bits: int) -> Value:
@@ -578,51 +610,47 @@ class StoreModule(NodeModule):
             return reduce(or_, each)
 
         address = port.layouts[self._port.memories[banks[0].members[0]].layout]
-        bits = (pool.size - 1).bit_length()
-        asked = self._pool_address(pool, address, number_of_load(pool.bases, bits))
+        base = number_of_load(pool.bases, (pool.size - 1).bit_length())
+        asked = self._pool_row(pool, banks[0], address, base)
         asked = Cat(asked, self.input_value("write_section"))
-        codes = [select_code(count, number) for number in range(count)]
-        code = number_of_load(codes, select_bit_count(count))
+        turns = sorted({*pool.turns})
+        codes = [select_code(len(turns), turns.index(turn)) for turn in pool.turns]
+        code = number_of_load(codes, select_bit_count(len(turns)))
         starts = [
-            self._pool_row(pool, number, self._run_address(address))
-            for number, bank in enumerate(banks)
-            if (address := bank.copies[0].address)
+            self._pool_row(
+                pool,
+                self.shape.banks[access.bank],
+                self._run_address(access.address),
+                self.number_value(access.base),
+            )
+            for access in pool.accesses
         ]
         found = []
         for column, name in enumerate(self._column_names(pool)):
-            turns, flit = self._bank_turns(pool, column)
-            flits = [port.word.word_select(k, width) for k in turns[:count]]
-            instance = f"word_of_{name}" if self.is_unbound and count >= LEAST_INPUTS else None
-            data = Multiplexer(count, width, branched=False).add_instance(
+            accesses, flit = self._column_accesses(pool, column)
+            flits = [port.word.word_select((column - turn) % beat, width) for turn in turns]
+            instance = f"word_of_{name}" if self.is_unbound and len(turns) >= LEAST_INPUTS else None
+            data = Multiplexer(len(turns), width, branched=False).add_instance(
                 self.m, flits, code, instance
             )
-            at = self._choose_start(starts, look_up(turns, flit), name)
+            at = self._choose_start(starts, look_up(accesses, flit), name)
             read = ReadPort(Cat(at, self.node_register("section")), self._is_busy)
             found.append((WritePort(asked, data, Cat(loads).any()), read))
         return found
 
-    def _pool_row(self, pool: Pool, number: int, flit: Value) -> Value:
-        """Return the word of a column, in its section, that has a flit of bank `number` of a pool.
+    def _pool_row(self, pool: Pool, bank: Bank, flit: Value, base: Value) -> Value:
+        """Return the word of a column, in its section, that has a flit of a bank of the pool.
 
-        `flit` is the address of the flit in the bank.
+        `flit` is the address of the flit in the bank, and `base` the first word of the bank. `bank`
+        is this bank, or one that is not smaller.
         """
-        bank = self.shape.banks[pool.banks[number]]
         row, _ = bank.rows.split_address_signal(flit)
-        bits = (bank.n_rows - 1).bit_length()
-        high = (pool.size - 1).bit_length() - bits
-        return Cat(resize(row, bits), Const(pool.bases[number] >> bits, high))
-
-    def _pool_address(self, pool: Pool, flit: Value, base: Value) -> Value:
-        """Return the word of a column, in its section, that the memory port accesses.
-
-        `flit` is the address of the flit in its bank, and `base` the first word of the bank.
-        """
-        row, _ = self.shape.banks[pool.banks[0]].rows.split_address_signal(flit)
         bits = (pool.size - 1).bit_length()
-        return resize(row, bits) | resize(base, bits)
+        used = (bank.n_rows - 1).bit_length()
+        return resize(resize(row, used), bits) | resize(base, bits)
 
-    def _bank_turns(self, pool: Pool, column: int) -> tuple[list[int], Value]:
-        """Return the bank of a pool whose flit lies in a column, for each position in a row.
+    def _column_accesses(self, pool: Pool, column: int) -> tuple[list[int], Value]:
+        """Return the access of a pool that uses a column, for each position in a row.
 
         The second value is the position that runs access, a cycle before they do.
         """
@@ -647,10 +675,14 @@ class StoreModule(NodeModule):
         A reader passes, in each row, a word of one of the memories. The multiplexer of one reader
         of the node may also serve the memory port, which controls it between runs.
         """
+        read = [
+            self._select_pooled_flit(memory, access, number)
+            if access
+            else self._words_of[memory, copy]
+            for (memory, copy), access in zip(reader.inputs, reader.accesses, strict=True)
+        ]
         words = [
-            self.identity_word()
-            if word.position < 0
-            else self._words_of[reader.inputs[word.position]]
+            self.identity_word() if word.position < 0 else read[word.position]
             for word in reader.choice.words
         ]
         code = Cat(*map(self.early_bit_value, reader.choice.bits))
@@ -658,7 +690,7 @@ class StoreModule(NodeModule):
             # The port never reads the identity word, which has no memory.
             groups = [[reader.inputs[word.position][0]] if word.position >= 0 else []
                       for word in reader.choice.words]  # fmt: skip
-            code = Mux(self._is_busy, code, self._port_select_bits(groups))
+            code = Mux(self._is_busy, code, self._port_select_bits(groups, self._port_signals.bank))
         return self.select_with_early_bits(code, words, f"of_reader_{number}", branched=False)
 
     def combine_readers(self, words: list[Value], injection: int) -> Value:
@@ -729,12 +761,10 @@ class StoreModule(NodeModule):
                 m.d.sync += stage.eq(value)
             return stage
 
-        first, rest = ([self._shown[bank] for bank in some]
-                       for some in (banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]))  # fmt: skip
-        code, used = (
-            self._port_select_bits([[bank] for bank in banks]),
-            select_bit_count(len(first)),
-        )
+        rows, code = self._turned_rows(banks)
+        most = STAGE_INPUTS if self._port.stages > 1 else len(rows)
+        first, rest = rows[:most], rows[most:]
+        used = select_bit_count(len(first))
         code = add_stage(code, "read_select") if len(code) else code
         word = plain_cascade(first, [*code[:used]], self._port.width, keep)
         if self._port.stages > 1:
@@ -742,16 +772,36 @@ class StoreModule(NodeModule):
                 add_stage(word, "read_of_first"),
                 add_stage(code[used:], "read_select_of_rest"),
             )
-            later = [add_stage(each, f"read_of_{bank}")
-                     for bank, each in zip(banks[STAGE_INPUTS:], rest, strict=True)]  # fmt: skip
+            later = [add_stage(each, f"read_of_{k}") for k, each in enumerate(rest, STAGE_INPUTS)]
             word = extended_cascade(word, later, [*code], keep)
         with m.If(asked.asks):
             m.d.sync += self.read_data.eq(word)
 
+    def _turned_rows(self, banks: list[int]) -> tuple[list[Value], Value]:
+        """Return the rows among which the memory port selects, and the select bits.
+
+        The rows are those of the memories `banks`, in each rotation that occurs. The address of a
+        row has the position at which its first flit is stored.
+        """
+        layout = next(bank.rows for bank in self.shape.banks if not bank.own)
+        _, flit = layout.split_address_signal(self._port_signals.address)
+        flit = flit if self.shape.turns > 1 else flit[:0]
+        rows: dict[object, Value] = {}
+        groups: dict[object, list[int]] = {}
+        for bank in banks:
+            for turn in range(self.shape.turns):
+                first = -turn % layout.beat
+                rotation = (first + self._turns.get(bank, 0)) % layout.beat
+                key, row = (id(self._shown[bank]), rotation), self._shown[bank]
+                rows[key] = row.rotate_right(rotation * self.settings.width)
+                groups.setdefault(key, []).append(bank << len(flit) | first)
+        asked = Cat(flit, self._port_signals.bank)
+        return [*rows.values()], self._port_select_bits([*groups.values()], asked)
+
     def _select_read_word(self, banks: list[int]) -> Value:
         """Return the word that the memory port reads, chosen among the memories in `banks`."""
         words = [self._shown[bank] for bank in banks]
-        code = self._port_select_bits([[bank] for bank in banks])
+        code = self._port_select_bits([[bank] for bank in banks], self._port_signals.bank)
         small = len(words) <= MOST_IN_CASCADE
         return self.select_with_early_bits(
             code, words, f"read_of_{banks[0]}", branched=False, small=small
@@ -767,7 +817,8 @@ class StoreModule(NodeModule):
         first, rest = banks[:STAGE_INPUTS], banks[STAGE_INPUTS:]
         size = 1 if len(rest) <= STAGE_INPUTS else STAGE_INPUTS
         groups = [rest[at : at + size] for at in range(0, len(rest), size)]
-        code = self._port_select_bits([*([bank] for bank in first), *groups])
+        inputs = [*([bank] for bank in first), *groups]
+        code = self._port_select_bits(inputs, self._port_signals.bank)
         used, words = select_bit_count(len(first)), [self._shown[bank] for bank in first]
         held = self.select_with_early_bits(
             code[:used], words, "read_of_first", branched=False, small=True
@@ -782,14 +833,15 @@ class StoreModule(NodeModule):
             sliced=self.is_unbound,
         )
 
-    def _port_select_bits(self, groups: list[list[int]]) -> Value:
+    def _port_select_bits(self, groups: list[list[int]], asked: Value) -> Value:
         """Return the select bits of a multiplexer for the memory port, from the number of a memory.
 
-        Input k of the multiplexer serves the memories with the numbers ``groups[k]``.
+        Input k of the multiplexer serves the memories with the numbers ``groups[k]``, and `asked`
+        is the number of the memory that the port reads.
         """
         if len(groups) < 2:
             return Const(0, 0)
-        asked, codes = self._port_signals.bank, []
+        codes = []
         for number in range(1 << len(asked)):
             # The select bits of other numbers are free. Those of a memory whose number differs in
             # one bit make the look-up depend on few bits.

@@ -33,7 +33,7 @@ RAMs could move. They share memories as a *pool*, see `Pool`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -42,8 +42,9 @@ import numpy as np
 
 from ...program.fields import IDENTITY_MEMORY, Action
 from ...program.timing import ADDRESS, DISTRIBUTION, SETTING
-from ...topology import IntArray
+from ...topology import BoolArray, IntArray
 from ..flit_rows import FlitRows
+from ..multiplexer import lut_count
 from .families import (
     ModuleFamily,
     find_multiplexer_sources,
@@ -57,8 +58,8 @@ from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
 from .rows import Delays, NodeKinds, RowField, Rows, lengthen_delays
 from .store_guests import BLOCK_WORDS, Guest, find_hosts, guest_base
 
-__all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Pool", "Reader", "StorePlan",
-           "StoreShape", "plan_stores"]  # fmt: skip
+__all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Pool", "PoolAccess",
+           "Reader", "StorePlan", "StoreShape", "plan_stores"]  # fmt: skip
 
 #: Cycles from a start until a table that is addressed by the choice of the node shows a row: the
 #: register of the group of nodes, the ROM of choices, and the table itself take one each.
@@ -211,38 +212,74 @@ class Bank:
 
 
 @dataclass(frozen=True)
+class PoolAccess:
+    """An access by which readers read words of a pool in a run, see `Pool`.
+
+    Parameters
+    ----------
+    bank : int
+        The largest bank that it reads, as an index into `StoreShape.banks`.
+    address : AddressSource
+        The address of the flit in its bank.
+    base : tuple of Bit
+        The sources of the bits of the first word of this bank in a section of the columns.
+    """
+
+    bank: int
+
+    address: AddressSource
+    base: tuple[Bit, ...]
+
+
+@dataclass(frozen=True)
 class Pool:
     """Banks that share R memories, the *columns*, because runs touch equal flits of all of them.
 
-    A run reads or writes, in a cycle, at most one flit of each bank, and at all banks the flit with
-    the same position f in its row. Bank number b of the pool is stored *rotated* by b: its flit f
-    lies in column (f + b) mod R. So all banks can be accessed at once, and an R-th of the memories
-    suffices. The memory port accesses a whole row of one bank, which is one word of each column.
-    Two banks with rows of 4 flits::
+    A run has up to R *accesses* in a cycle, all of which read, or all write, flits with the same
+    position f in their rows. Access number k uses column (f + k) mod R, so that the accesses find
+    different columns. The memory port accesses a whole row of one bank, which is one word of each
+    column.
+
+    A bank with turn t is *rotated*: its flit f lies in column (f + t) mod R. Two banks with rows of
+    4 flits and the turns 0 and 1::
 
         column  |  3  |  2  |  1  |  0  |
         bank 0  | f 3 | f 2 | f 1 | f 0 |
         bank 1  | f 2 | f 1 | f 0 | f 3 |
 
+    Bank b of received words has turn b, and its words that arrive are access b. Banks of sent words
+    that no run reads together can have the same turn t, and access t reads them.
+
+    If the rows of all blocks are full, and no words are combined, banks of sent words have turn 0
+    instead, so that the memory port needs no circuit that rotates rows. Each reader k has access k,
+    and reads flit (f + k) mod R in place of flit f. The flits of a row then arrive rotated by k;
+    `Core.locate_words` tells where they are.
+
     Parameters
     ----------
     banks : tuple of int
-        The banks, as indices into `StoreShape.banks`; at most R, the largest first.
+        The banks, as indices into `StoreShape.banks`, the largest first.
     bases : tuple of int
         The first word of each bank in a section of the columns, a multiple of the size of the bank.
+    turns : tuple of int
+        The turn of each bank.
     size : int
         Words of a section, rounded up to a power of two.
     depth : int
         Words of a section that are used.
     counter : int
         The input for the word counter, which has the position f, as a number.
+    accesses : tuple of PoolAccess
+        The accesses of a pool of sent words, at most R.
     """
 
     banks: tuple[int, ...]
     bases: tuple[int, ...]
+    turns: tuple[int, ...]
     size: int
     depth: int
     counter: int
+    accesses: tuple[PoolAccess, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -260,10 +297,14 @@ class Reader:
     choice : NodeMultiplexer
         The multiplexer that selects among these words. The positions of its words are indices into
         `inputs`.
+    accesses : tuple of (tuple of Bit)
+        For each input, the sources of the bits of the access by which the reader reads a pool; no
+        bits for a memory that is in no pool.
     """
 
     inputs: tuple[tuple[int, int], ...]
     choice: NodeMultiplexer
+    accesses: tuple[tuple[Bit, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -288,6 +329,8 @@ class StoreShape:
         The reader whose multiplexer also serves the memory port between runs.
     pools : tuple of Pool
         The banks that share memories.
+    turns : int
+        The number of different rotations with which the flits of a row arrive, see `Pool`.
     """
 
     banks: tuple[Bank, ...]
@@ -297,6 +340,7 @@ class StoreShape:
     injection_delay: int
     port_reader: int | None = None
     pools: tuple[Pool, ...] = ()
+    turns: int = 1
 
 
 class StorePlan(NamedTuple):
@@ -313,12 +357,15 @@ class StorePlan(NamedTuple):
     injection_places : ndarray of int, shape (kinds, injections)
         The position of the word of each injection port in the output `inject`; -1 if the nodes of
         the kind do not use the port. Nodes of a kind have equal values in all rows of the program.
+    turns : ndarray of int, shape (kinds, readers)
+        For each reader of the program, the number by which it rotates the flits of a row.
     """
 
     family: ModuleFamily
     shape: StoreShape
     placer: BitPlacer
     injection_places: IntArray
+    turns: IntArray
 
 
 class _CopyPlan(NamedTuple):
@@ -370,6 +417,27 @@ class _CopyPlan(NamedTuple):
         if self.lag is not None or other.lag is not None:
             return None
         return _CopyPlan(np.maximum(a, b), self.delays, self.alike and other.alike)
+
+
+class _SentPool(NamedTuple):
+    """A pool of sent words, before it is decided who computes the addresses; see `Pool`.
+
+    Parameters
+    ----------
+    readers : list of int
+        The positions of the readers in the module.
+    memories : list of int
+        The numbers of the memories that they read, the largest first.
+    accesses : list of (list of int, list of int)
+        For each access, the readers that use it, and the memories that they read by it.
+    rotates : bool
+        True if each reader has an access of its own, so that it rotates rows.
+    """
+
+    readers: list[int]
+    memories: list[int]
+    accesses: list[tuple[list[int], list[int]]]
+    rotates: bool
 
 
 class _ReaderFields(NamedTuple):
@@ -624,6 +692,8 @@ class _StorePlanner:
         self._pitch = [self._rows.pitch_of(number) for number in range(len(self._depth))]
         #: Host -> its guest.
         self._guests: dict[int, Guest] = {}
+        #: The pool of each memory that is in one.
+        self._pool_of: dict[int, _SentPool] = {}
         self._readers = all_kinds.readers[members]
         places = range(int((self._readers[0] >= 0).sum()))
         self._reads = [self._find_reads(place) for place in places]
@@ -637,20 +707,39 @@ class _StorePlanner:
         """
         return self._kinds.values_at_kinds(values, self._members)
 
-    def plan(self) -> StoreShape:
+    def plan_received(self) -> bool:
+        """Plan the memories of received words; return True if all of them are in pools."""
+        self._copies = self._plan_copies()
+        self._place_guests(self._copies)
+        self._port_reader = self._find_port_reader()
+        self._formed = self._form_banks(self._copies)
+        self._banks = {
+            place: self._plan_bank(members, self._copies)
+            for place, members in enumerate(self._formed)
+            if not self._rows.memories[members[0]].own
+        }
+        self._received_pools = [*self._plan_received_pools(self._banks)]
+        return len(self._banks) == sum(len(each.banks) for each in self._received_pools)
+
+    def plan(self, *, rotates: bool) -> StoreShape:
         """Return the structure of the store, and find the source of each address and select bit.
 
         A store consists of the memories and readers of a node. A source is a constant, a signal of
         the sequencer, or a table at the node. The signals and tables are collected in `placer`.
+        `plan_received` must have been called before. If `rotates` is true, readers can rotate rows.
         """
-        copies = self._plan_copies()
-        self._place_guests(copies)
-        self._port_reader = self._find_port_reader()
+        self._rotates, copies, banks = rotates and self._can_rotate, self._copies, self._banks
         first = self._readers[0].tolist()
         injections = self._all.sources.injections
-        banks = tuple(self._plan_bank(members, copies) for members in self._form_banks(copies))
+        pools = self._find_sent_pools(copies)
+        self._pool_of = {number: pool for pool in pools for number in pool.memories}
+        copies |= {number: [] for pool in pools for number in pool.memories}
+        for place, members in enumerate(self._formed):
+            if place not in banks:
+                banks[place] = self._plan_bank(members, copies)
+        sent = [self._plan_sent_pool(banks, pool) for pool in pools]
         return StoreShape(
-            banks,
+            tuple(banks[place] for place in range(len(banks))),
             tuple(self._plan_reader(place) for place in range(len(self._reads))),
             tuple(
                 tuple(first.index(reader) for reader in injections[port] if reader in first)
@@ -660,7 +749,7 @@ class _StorePlanner:
             self._received,
             self._all.sources.injection_delay,
             self._port_reader,
-            tuple(self._plan_pools(banks, copies)),
+            (*sent, *self._received_pools),
         )
 
     def _find_reads(self, place: int) -> _ReaderFields:
@@ -866,73 +955,203 @@ class _StorePlanner:
             guests,
         )
 
-    def _plan_pools(
-        self, banks: Sequence[Bank], copies: dict[int, list[_CopyPlan]]
-    ) -> Iterator[Pool]:
-        """Yield the pools: sets of `banks` that share memories. `copies` has the copies of each."""
+    def _find_sent_pools(self, copies: Mapping[int, Sequence[_CopyPlan]]) -> list[_SentPool]:
+        """Return the pools of sent words, with at most R accesses each.
+
+        Memories that a reader has in common are together in a pool if possible. `copies` has the
+        copies of each memory without pools.
+        """
+        alike: dict[object, list[_SentPool]] = {}
+        for part in self._find_parts():
+            if (key := self._pool_key(part, copies)) is None:
+                continue
+            pools = alike.setdefault(key, [])
+            if pools and len(self._join_pools(pools[-1], part).accesses) <= self._beat:
+                part = self._join_pools(pools.pop(), part)
+            pools.append(part)
+        rows = FlitRows(self._beat)
+        return [
+            pool
+            for pools in alike.values()
+            for pool in pools
+            if self._saves_blocks(
+                [(rows.n_rows(self._rounded_size(k)), len(copies[k])) for k in pool.memories]
+            )
+        ]
+
+    def _find_parts(self) -> list[_SentPool]:
+        """Return the smallest pools that are possible; each memory is in one.
+
+        If readers can rotate rows, a pool has all memories of its readers.
+        """
+        connected: list[tuple[list[int], list[int]]] = []
+        for place in range(len(self._reads)):
+            readers, memories = [place], self._reader_memories(place)[0]
+            for other in [each for each in connected if {*each[1]} & {*memories}]:
+                connected.remove(other)
+                readers, memories = other[0] + readers, [*{*other[1], *memories}]
+            connected.append((readers, memories))
+        found = []
+        for readers, memories in connected:
+            memories.sort(key=self._rounded_size, reverse=True)
+            if self._rotates and len(readers) <= self._beat:
+                accesses = [([place], memories) for place in readers]
+                found.append(_SentPool(readers, memories, accesses, rotates=True))
+                continue
+            for number in memories:
+                of_memory = [k for k in readers if number in self._reader_memories(k)[0]]
+                found.append(_SentPool(of_memory, [number], [(of_memory, [number])], rotates=False))
+        return found
+
+    def _join_pools(self, a: _SentPool, b: _SentPool) -> _SentPool:
+        """Return one pool in place of two.
+
+        If readers do not rotate rows, memories that no run reads together share an access.
+        """
+        readers = list(dict.fromkeys(a.readers + b.readers))
+        memories = sorted(a.memories + b.memories, key=self._rounded_size, reverse=True)
+        if a.rotates:
+            accesses = [([place], memories) for place in readers]
+            return _SentPool(readers, memories, accesses, rotates=True)
+        shared: list[tuple[list[int], set[int]]] = []
+        for number in memories:
+            read = [(self._reads[place].memory == number).any(axis=(0, 2)) for place in readers]
+            forms = {*self._rows.form_of_row[np.logical_or.reduce(read)].tolist()}
+            for known, busy in shared:
+                if not forms & busy:
+                    known.append(number)
+                    busy |= forms
+                    break
+            else:
+                shared.append(([number], forms))
+        accesses = [(readers, known) for known, _ in shared]
+        return _SentPool(readers, memories, accesses, rotates=False)
+
+    def _pool_key(self, pool: _SentPool, copies: Mapping[int, Sequence[_CopyPlan]]) -> object:
+        """Return a key that is equal for pools that can be joined; None for an impossible pool.
+
+        In a pool, a run only reads words that the node sends. All rows of the program begin at the
+        first flit of a row of the memory. `copies` has the copies of each memory.
+        """
+        memories = pool.memories
+        if not (self._can_pool and memories and all(self._rows.memories[k].own for k in memories)):
+            return None
+        if not pool.rotates and any(len(copies[number]) != 1 for number in memories):
+            return None
+        reads = [self._reads[place] for place in pool.readers]
+        first = [each.first[np.isin(each.memory, memories)] for each in reads]
+        if any((each[each >= 0] % self._beat).any() for each in first):
+            return None
+        keys = {each.delays.comparison_key for each in reads}
+        pitches = {self._rows.pitch_of(number) for number in memories}
+        if len(keys) > 1 or len(pitches) > 1:
+            return None
+        return pool.rotates, keys.pop(), pitches.pop()
+
+    @property
+    def _can_pool(self) -> bool:
+        """True if runs access one flit of a row of the memory port, which works at any time."""
+        return self._beat > 1 and self._concurrent and not self._columns.by_setting
+
+    @property
+    def _can_rotate(self) -> bool:
+        """True if the flits of a row may arrive in another order.
+
+        Nodes combine words flit by flit, and so no flits may change places. The last row of a block
+        must be full.
+        """
+        if not self._can_pool:
+            return False
+        program = self._rows.program
+        full = all(form.block_unit_flits % self._beat == 0 for form in program.forms)
+        return not program.operators and (full or not program.any_length)
+
+    def _plan_sent_pool(self, banks: Mapping[int, Bank], pool: _SentPool) -> Pool:
+        """Return the plan of a pool of sent words."""
+        place_of = {bank.members[0]: place for place, bank in banks.items()}
+        pitch = self._rows.pitch_of(pool.memories[0])
+        sizes = [banks[place_of[number]].n_rows for number in pool.memories]
+        bases = np.cumsum([0, *sizes[:-1]])
+        base_of, delays = np.full(len(self._depth), -1), self._reads[pool.readers[0]].delays
+        base_of[pool.memories] = bases
+        found, turns = [], dict.fromkeys(pool.memories, 0)
+        for number, (readers, memories) in enumerate(pool.accesses):
+            shape = self._reads[pool.readers[0]].memory.shape
+            first, base, alike = np.full(shape, -1), np.full(shape, -1), True
+            for reads in (self._reads[place] for place in readers):
+                here = np.isin(reads.memory, memories)
+                first = np.maximum(first, np.where(here, reads.first, -1))
+                base = np.maximum(base, np.where(here, base_of[reads.memory], -1))
+                alike &= _nodes_agree(np.where(np.isin(memory, memories), address, -1)
+                                      for memory, address in reads.fields)  # fmt: skip
+            size = self._rounded_size(memories[0])
+            address = self._place_address(first, delays, pitch, size, alike=alike)
+            source = self.placer.place_number(base, int(bases[-1]).bit_length(), delays)
+            found.append(PoolAccess(place_of[memories[0]], address, source))
+            if not pool.rotates:
+                turns |= dict.fromkeys(memories, number)
+        counter = self.placer.place_word_counter(delays, pitch)
+        places = [place_of[number] for number in pool.memories]
+        return _lay_out_pool(banks, places, [*turns.values()], counter, found)
+
+    def _plan_received_pools(self, banks: Mapping[int, Bank]) -> Iterator[Pool]:
+        """Yield the pools of received words: up to R of `banks` each, which share memories."""
         alike: dict[object, tuple[MemberDelays, list[int]]] = {}
-        for place, bank in enumerate(banks):
-            if (delays := self._pooled_delays(bank, copies)) is not None:
+        for place, bank in banks.items():
+            if (delays := self._stored_delays(bank)) is not None:
                 pitch = self._rows.pitch_of(bank.members[0])
-                key = bank.own, bank.rows, pitch, delays.comparison_key
+                key = bank.rows, pitch, delays.comparison_key
                 alike.setdefault(key, (delays, []))[1].append(place)
         for delays, places in alike.values():
             places.sort(key=lambda place: banks[place].n_rows, reverse=True)
             for at in range(0, len(places), self._beat):
                 pooled = places[at : at + self._beat]
-                if not self._saves_blocks([banks[place] for place in pooled]):
+                if not self._saves_blocks([(banks[place].n_rows, 1) for place in pooled]):
                     continue
-                *bases, end = np.cumsum([0, *(banks[place].n_rows for place in pooled)]).tolist()
-                last = banks[pooled[-1]]
-                pitch = self._rows.pitch_of(last.members[0])
-                yield Pool(
-                    tuple(pooled),
-                    tuple(bases),
-                    size=1 << (end - 1).bit_length(),
-                    depth=bases[-1] + last.rows.n_rows(last.depth),
-                    counter=self.placer.place_word_counter(delays, pitch),
-                )
+                pitch = self._rows.pitch_of(banks[pooled[0]].members[0])
+                counter = self.placer.place_word_counter(delays, pitch)
+                yield _lay_out_pool(banks, pooled, range(len(pooled)), counter)
 
-    def _saves_blocks(self, banks: Sequence[Bank]) -> bool:
-        """Return True if a pool of `banks` takes at most half the block RAMs of single banks.
+    def _saves_blocks(self, memories: Sequence[tuple[int, int]]) -> bool:
+        """Return True if a pool takes at most half the block RAMs of single memories.
 
-        Why half: the multiplexers of a pool take some LUTs. Banks of few rows are not counted.
+        Why half: the multiplexers of a pool take some LUTs. Each of `memories` has a number of rows
+        in a section, and a number of copies. Memories of few rows are not counted.
         """
         assert self._port is not None
         width, sections = self._port.width, self._port.sections
-        deep = [bank.n_rows * sections for bank in banks if bank.n_rows >= LEAST_BLOCK_ROWS]
+        deep = [(rows * sections, n) for rows, n in memories if rows >= LEAST_BLOCK_ROWS]
         blocks = lambda bits, words: -(-bits // BLOCK_BITS) * -(-words // BLOCK_WORDS)
-        single: int = sum(blocks(width, words) for words in deep)
-        pooled: int = self._beat * blocks(width // self._beat, sum(deep))
+        single: int = sum(n * blocks(width, words) for words, n in deep)
+        pooled: int = self._beat * blocks(width // self._beat, sum(words for words, _ in deep))
         return 0 < 2 * pooled <= single
 
-    def _pooled_delays(self, bank: Bank, copies: dict[int, list[_CopyPlan]]) -> MemberDelays | None:
-        """Return the delays with which runs access a bank, or None if a pool cannot serve it.
+    def _stored_delays(self, bank: Bank) -> MemberDelays | None:
+        """Return the delays with which runs write a bank, or None if a pool cannot serve it.
 
-        In a pool, a run only reads a bank of sent words, and only writes one of received words. All
-        rows of the program begin at the first flit of a row of the memory.
+        In a pool, a run does not read received words. All rows of the program begin at the first
+        flit of a row of the memory.
         """
-        if self._beat == 1 or not self._concurrent or self._columns.by_setting:
+        if not self._can_pool or bank.own or len(bank.arrivals) != 1:
             return None
-        if len(bank.copies) != 1 or len(bank.arrivals) != (0 if bank.own else 1):
+        if len(bank.copies) != 1 or bank.copies[0].address is not None:
             return None
-        number, (copy,) = bank.members[0], bank.copies
-        if bank.own:
-            if copy.shown:
-                return None
-            (plan,) = copies[number]
-            first, delays = plan.values, plan.delays
-        else:
-            if copy.address is not None:
-                return None
-            write, _ = self._all.writes_of_memory(number)
-            first = self._values_at_members(write.values)
-            links = self._all.links[number][self._members][:, 0]
-            delays = MemberDelays.from_numbers(
-                links, lambda each: lengthen_delays(write.delays, each)
-            )
+        number = bank.members[0]
+        write, _ = self._all.writes_of_memory(number)
+        first = self._values_at_members(write.values)
+        links = self._all.links[number][self._members][:, 0]
+        delays = MemberDelays.from_numbers(links, lambda each: lengthen_delays(write.delays, each))
         _, flit = bank.rows.split_address(first)
         return delays if (flit[first >= 0] == 0).all() else None
+
+    @property
+    def reader_turns(self) -> IntArray:
+        """The number by which each reader rotates the flits of a row, shape (kinds, readers)."""
+        found = np.zeros((len(self._members), self._all.sources.n_readers), int)
+        for pool in self._pool_of.values():
+            for turn, place in enumerate(pool.readers if pool.rotates else ()):
+                found[np.arange(len(found)), self._readers[:, place]] = turn
+        return found
 
     def _place_address(
         self, values: IntArray, delays: MemberDelays, pitch: Delays, size: int, *, alike: bool
@@ -1086,25 +1305,59 @@ class _StorePlanner:
         the position of the reader in the module.
         """
         reads = self._reads[reader]
-        known, waits = self._reader_memories(reader)
+        memories, waits = self._reader_memories(reader)
+        # The first memory of a merged pool stands for all of its memories.
+        lead_of = np.arange(len(self._depth))
+        for pool in self._pool_of.values():
+            if self._is_merged(pool):
+                lead_of[pool.memories] = pool.memories[0]
+        read = np.where(reads.memory >= 0, lead_of[reads.memory], reads.memory)
+        known = np.unique(lead_of[memories]).tolist()
         words = [LocalWord(k) for k in range(len(known))]
         if waits:
             words.append(IDENTITY_WORD)
         given, codes = plan_multiplexer(words, idles=self._idles, branched=False)
         index = np.full(reads.memory.shape, -1)
         for number, each in enumerate([*known, IDENTITY_MEMORY]):
-            index[reads.memory == each] = number
+            index[read == each] = number
         # The word is available one cycle after its address.
         delays = reads.delays.lengthen(SETTING - ADDRESS)
         plain = (
-            np.where(memory == IDENTITY_MEMORY, len(self._depth), memory)
+            np.where(memory == IDENTITY_MEMORY, len(lead_of), np.append(lead_of, -1)[memory])
             for memory, _ in reads.fields
         )
         bits = self.placer.place_select_bits(
             index, codes, delays, alike=_nodes_agree(plain), table="read"
         )
-        inputs = tuple((number, self._copy_of[reader, number]) for number in known)
-        return Reader(inputs, NodeMultiplexer(given, bits, branched=False))
+        inputs = tuple((number, self._copy_of.get((reader, number), 0)) for number in known)
+        accesses = tuple(self._place_access(reader, read == number, number) for number in known)
+        return Reader(inputs, NodeMultiplexer(given, bits, branched=False), accesses)
+
+    def _is_merged(self, pool: _SentPool) -> bool:
+        """Return True if each reader of a pool has one selector of columns, for all of its banks.
+
+        Otherwise each bank has a selector, and readers select among the banks. The choice is the
+        one with fewer LUTs.
+        """
+        read = [len({*pool.memories} & {*self._reader_memories(k)[0]}) for k in pool.readers]
+        banks, of_column = len(pool.memories), lut_count(self._beat)
+        apart = banks * of_column + sum(map(lut_count, read))
+        return pool.rotates or len(read) * of_column <= apart
+
+    def _place_access(self, reader: int, reads: BoolArray, number: int) -> tuple[Bit, ...]:
+        """Return the sources of the bits of the access by which a reader reads a pool.
+
+        `number` is the memory that stands for the pool, and `reads` is True where the reader reads
+        it. The result is empty for a memory that is in no pool.
+        """
+        if number not in self._pool_of:
+            return ()
+        memory = self._reads[reader].memory
+        access = np.full(memory.shape, -1)
+        for k, (readers, memories) in enumerate(self._pool_of[number].accesses):
+            access[reads & np.isin(memory, memories) & (reader in readers)] = k
+        bits = (self._beat - 1).bit_length()
+        return self.placer.place_number(access, bits, self._reads[reader].delays)
 
 
 def plan_stores(
@@ -1138,9 +1391,33 @@ def plan_stores(
     hosts = np.full((kinds.n_kinds, len(rows.memories)), -1)
     if port is not None and beat == 1 and not columns.by_setting:
         hosts = find_hosts(kinds, port)
-    all_kinds, found = StoreKinds(rows, kinds, hosts), []
-    for members in all_kinds.group_by_structure():
-        planner = _StorePlanner(all_kinds, columns, members, idles=idles, port=port, beat=beat)
-        family, shape = all_kinds.uses.make_family(members), planner.plan()
-        found.append(StorePlan(family, shape, planner.placer, all_kinds.injected[members]))
-    return found
+    all_kinds, found = StoreKinds(rows, kinds, hosts), list[StorePlan]()
+    groups = all_kinds.group_by_structure()
+    planners = [_StorePlanner(all_kinds, columns, members, idles=idles, port=port, beat=beat)
+                for members in groups]  # fmt: skip
+    # Rows that arrive rotated cost nothing if the memory port selects among rotated rows anyway.
+    rotates = sum(planner.plan_received() for planner in planners) == len(planners)
+    for planner, members in zip(planners, groups, strict=True):
+        family, shape = all_kinds.uses.make_family(members), planner.plan(rotates=rotates)
+        places = all_kinds.injected[members]
+        found.append(StorePlan(family, shape, planner.placer, places, planner.reader_turns))
+    turns = 1 + max((int(each.turns.max(initial=0)) for each in found), default=0)
+    return [each._replace(shape=replace(each.shape, turns=turns)) for each in found]
+
+
+def _lay_out_pool(
+    banks: Mapping[int, Bank],
+    places: Sequence[int],
+    turns: Sequence[int],
+    counter: int,
+    accesses: Sequence[PoolAccess] = (),
+) -> Pool:
+    """Return the pool of the banks with the indices `places`, the largest first.
+
+    The other parameters are those of `Pool`.
+    """
+    *bases, end = np.cumsum([0, *(banks[place].n_rows for place in places)]).tolist()
+    last = banks[places[-1]]
+    depth = bases[-1] + last.rows.n_rows(last.depth)
+    size = 1 << (end - 1).bit_length()
+    return Pool(tuple(places), tuple(bases), tuple(turns), size, depth, counter, tuple(accesses))
