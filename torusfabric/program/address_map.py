@@ -271,12 +271,14 @@ class AddressMap:
 
         Parameters
         ----------
-        numbers : ndarray of int, shape (memories,)
-            New number of each memory.
+        numbers : ndarray of int, shape (memories,) or (indices, memories)
+            New number of each memory, the same for all nodes, or for each index of a node.
         """
+        row = np.arange(len(numbers))[:, None, None]
+        named = numbers[self.memory] if numbers.ndim == 1 else numbers[row, self.memory]
         return replace(
             self,
-            memory=np.where(self.memory < 0, self.memory, numbers[self.memory]),
+            memory=np.where(self.memory < 0, self.memory, named),
             otherwise=self.otherwise and self.otherwise.renumber_memories(numbers),
         )
 

@@ -56,7 +56,7 @@ def count_inputs(program: Program) -> CrossbarInputs:
     >>> import torusfabric as tf
     >>> plans = [tf.plan("3x3", name) for name in ("allgather", "alltoall")]
     >>> count_inputs(tf.compile(plans, max_flits=2))
-    CrossbarInputs(total=123, shared=21, of_modes=(72, 72), own=(51, 51))
+    CrossbarInputs(total=132, shared=12, of_modes=(72, 72), own=(60, 60))
     """
     used = np.stack(
         [

@@ -9,10 +9,10 @@ of its own. A form is *by offset* if a node acts according to its offset from th
 reads words out of a memory, and an *injection port* brings the words of one or several readers to
 the router.
 
-Injection ports of different forms are merged where possible. Why: every input of an out-port costs
-LUTs, so it pays if an injection port feeds the same out-ports and operators, and reads the same
-memories, in several forms. The assignment problem of forms and ports is solved form by form,
-beginning with the form that has the most injection ports.
+Injection ports of different forms are merged where this takes fewer LUTs. Why: every second input
+of an out-port costs a LUT for each bit, so it mostly pays if an injection port feeds the same
+out-ports and operators, and reads the same memories, in several forms. The assignment problem of
+forms and ports is solved form by form, beginning with the form that has the most injection ports.
 
 Two injection ports are merged only if the same nodes have both. Why: otherwise nodes that differ in
 one form only, such as those of a tree, would need endpoints of many different Verilog modules. Two
@@ -32,6 +32,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..topology import BoolArray, IntArray, shared_network
+from .alike_memories import store_by_port
 from .fields import (
     IDENTITY_MEMORY,
     IDLE,
@@ -41,7 +42,9 @@ from .fields import (
     Memory,
     NodeComponent,
     Point,
+    Source,
     Sources,
+    Stage,
     first_own_memory,
     number_by_value,
 )
@@ -53,13 +56,13 @@ if TYPE_CHECKING:
 
 __all__ = ["merge"]
 
-#: The benefits of a shared input of an out-port, and of a shared memory; and (negative) the costs
-#: of a reader that only one of two injection ports has, of a choice between words of different
-#: memories, and of an additional injection port.
-INPUT, MEMORY, READER, CHOICE, PORT = 4.0, 1.0, -0.25, -3.0, -2.0
+#: Costs beside those of LUTs, in LUTs of a node for each bit: of an input of an out-port, of an
+#: additional injection port, of a further memory of a port, and of a reader that only one of two
+#: merged ports has.
+INPUT, PORT, MEMORY, READER = 0.125, 0.25, 0.125, 0.03
 
-#: The benefit of merging two injection ports that must stay apart.
-NO_BENEFIT = -np.inf
+#: The cost of merging two injection ports that must stay apart.
+NEVER = np.inf
 
 
 def merge(programs: Sequence[Program], *, share_messages: bool = False) -> Program:
@@ -100,12 +103,13 @@ def merge(programs: Sequence[Program], *, share_messages: bool = False) -> Progr
             "Root any needs collectives that run along the same axes; give a node number, or "
             "build one fabric for each"
         )
+    programs = store_by_port(programs)
     loops = [program.loop for program in programs]
     of_nodes, of_offsets, variants = _join_variants(programs)
     joint, numbers, layouts = _join_memories(programs, share_messages=share_messages)
     # In a form by offset any node can take any role, so all nodes have equal injection ports.
-    different = [found if of_offsets is None else found[:0] for found in variants]
-    taken, readers = _common_injections(loops, numbers, different)
+    nodes = np.bincount(of_nodes) if of_offsets is None else np.zeros(0, int)
+    taken, readers = _common_injections(loops, numbers, variants, nodes)
     ends = np.cumsum([0, *readers]).tolist()
     mine = [loop.sources for loop in loops]
     sources = Sources(
@@ -306,19 +310,20 @@ def message_layout_key(program: Program) -> Hashable:
 class _Injection(NamedTuple):
     """An injection port, an input of the router for words that *readers* read from memories.
 
-    It is the port of one form, or the merged port of several forms.
+    It is the port of one form, or the merged port of several forms. The *points* are all out-ports,
+    and all operators behind in-ports.
 
     Parameters
     ----------
-    feeds : ndarray of bool, shape (2 * ports,)
-        True for each out-port that takes words from the injection port, then for each operator
-        behind an in-port that does.
+    feeds : ndarray of bool, shape (variants, points)
+        True for each point that takes words from the injection port, at each variant (set of nodes
+        that act alike).
     reads : set of int
         Memories that its readers read.
     readers : int
         Number of its readers; the words of several are combined.
     at : ndarray of bool, shape (variants,)
-        True for each variant (set of nodes that act alike) whose nodes have the injection port.
+        True for each variant whose nodes have the injection port.
     """
 
     feeds: BoolArray
@@ -331,30 +336,61 @@ class _Injection(NamedTuple):
         readers = max(self.readers, other.readers)
         return _Injection(self.feeds | other.feeds, self.reads | other.reads, readers, self.at)
 
-    def merge_benefit(self, other: _Injection) -> float:
-        """Return a number for the hardware that is saved by merging this port with the `other`.
 
-        The number is larger if both feed the same outputs, or read the same memories. It is
-        `NO_BENEFIT` if not exactly the same nodes have both ports; they must then not be merged.
+class _Crossbar(NamedTuple):
+    """The multiplexers in front of all points: out-ports, and operators behind in-ports.
+
+    Parameters
+    ----------
+    inputs : ndarray of int, shape (variants, points)
+        Number of inputs of each multiplexer, at each variant (set of nodes that act alike).
+    nodes : ndarray of int, shape (variants,)
+        Number of nodes of each variant.
+    """
+
+    inputs: IntArray
+    nodes: IntArray
+
+    def input_cost(self, feeds: BoolArray) -> float:
+        """Return the LUTs, for a node and bit, that further inputs take: one where `feeds`."""
+        more = _selection_luts(self.inputs + feeds) - _selection_luts(self.inputs)
+        return float(self.nodes @ (more + INPUT * feeds).sum(axis=1)) / int(self.nodes.sum())
+
+    def merge_cost(self, one: _Injection, other: _Injection) -> float:
+        """Return the LUTs, for a node and bit, that `one` takes if it is merged with `other`.
+
+        The cost is `NEVER` if not exactly the same nodes have both ports; they must then not be
+        merged.
         """
-        if (self.at != other.at).any():
-            return NO_BENEFIT
+        if (one.at != other.at).any():
+            return NEVER
+        words, both = len(other.reads), len(one.reads | other.reads)
+        choice = _selection_luts(np.array(both)) - _selection_luts(np.array(words))
         return (
-            INPUT * int((self.feeds & other.feeds).sum())
-            + MEMORY * len(self.reads & other.reads)
-            + CHOICE * self.reads.isdisjoint(other.reads)
-            + READER * abs(self.readers - other.readers)
+            self.input_cost(one.feeds & ~other.feeds)
+            + float(choice)
+            + MEMORY * (both - words)
+            + READER * abs(one.readers - other.readers)
         )
 
 
+def _selection_luts(inputs: IntArray) -> IntArray:
+    """Return the LUTs, for each bit, of multiplexers with some numbers of inputs."""
+    luts: IntArray = np.where(inputs > 1, (inputs + 1) // 2, 0)
+    return luts
+
+
 def _common_injections(
-    loops: Sequence[Loop], memories: Sequence[IntArray], variants: Sequence[IntArray]
+    loops: Sequence[Loop],
+    memories: Sequence[IntArray],
+    variants: Sequence[IntArray],
+    nodes: IntArray,
 ) -> tuple[list[list[int]], list[int]]:
     """Decide which injection ports of different forms are merged, and number the merged ports.
 
     An injection port is an input of the router for words that *readers* read from memories. Each
-    pair of ports has a benefit (`_Injection.merge_benefit`), and the sum of all benefits is
-    maximized, form by form.
+    pair of ports has a cost in LUTs (`_Crossbar.merge_cost`), and the sum of all costs is
+    minimized, form by form.
 
     Parameters
     ----------
@@ -363,7 +399,9 @@ def _common_injections(
     memories : sequence of (ndarray of int)
         For each form, the common number of each of its memories.
     variants : sequence of (ndarray of int)
-        For each form, its variant for each common variant (set of nodes that act alike). Empty if
+        For each form, its variant for each common variant (set of nodes that act alike).
+    nodes : ndarray of int
+        Number of nodes of each common variant; empty if any node can act as any variant, so that
         all nodes have equal injection ports.
 
     Returns
@@ -373,22 +411,34 @@ def _common_injections(
     readers : list of int
         Number of readers of each merged port.
     """
+    at_any = not len(nodes)
+    nodes = np.ones(1, int) if at_any else nodes
+    fed: list[BoolArray] = []
+    for loop, of_form in zip(loops, variants, strict=True):
+        each = _find_fed_points(loop)
+        fed.append(each.max(axis=0, keepdims=True) if at_any else each[of_form])
+    forms = [
+        _list_injections(loop, numbers, of_form[:0] if at_any else of_form, points)
+        for loop, numbers, of_form, points in zip(loops, memories, variants, fed, strict=True)
+    ]
+    inputs = _count_other_inputs(loops, fed)
     numbers: list[list[int]] = [[] for _ in loops]
     common: list[_Injection] = []
-    for form in sorted(range(len(loops)), key=lambda k: -len(loops[k].sources.injections)):
-        mine = _list_injections(loops[form], memories[form], variants[form])
-        chosen = [*range(len(mine))]
+    for form in sorted(range(len(loops)), key=lambda k: -len(forms[k])):
+        chosen = [*range(len(forms[form]))]
         if common:
             # Here, because only several forms need it, and the import takes longer than compiling
             # a small form.
             from scipy.optimize import linear_sum_assignment
 
-            worth = np.full((len(mine), len(common) + len(mine)), PORT)
-            for row, one in zip(worth, mine, strict=True):
-                row[: len(common)] = [one.merge_benefit(other) for other in common]
-            chosen = linear_sum_assignment(worth, maximize=True)[1].tolist()
+            crossbar = _Crossbar(inputs + sum(each.feeds.astype(int) for each in common), nodes)
+            costs = np.zeros((len(chosen), len(common) + len(chosen)))
+            for row, one in zip(costs, forms[form], strict=True):
+                row[: len(common)] = [crossbar.merge_cost(one, other) for other in common]
+                row[len(common) :] = crossbar.input_cost(one.feeds) + PORT
+            chosen = linear_sum_assignment(costs)[1].tolist()
         known = len(common)
-        for one, number in zip(mine, chosen, strict=True):
+        for one, number in zip(forms[form], chosen, strict=True):
             if number < known:
                 common[number] = common[number].merge_with(one)
             else:
@@ -398,23 +448,49 @@ def _common_injections(
     return numbers, [one.readers for one in common]
 
 
-def _list_injections(loop: Loop, memories: IntArray, variants: IntArray) -> list[_Injection]:
+def _find_fed_points(loop: Loop) -> BoolArray:
+    """Return the sources that each point of the crossbar selects in some row of a form.
+
+    The result has the shape (variants, points, sources + 1); the last source stands for none.
+    """
+    points = [(action, port) for action in (Action.SELECT, Action.OPERAND)
+              for port in range(loop.n_ports)]  # fmt: skip
+    found = np.zeros((loop.n_variants, len(points), loop.sources.identity + 2), bool)
+    for number, point in enumerate(points):
+        found[np.arange(loop.n_variants), number, loop.point_values(*point)] = True
+    return found
+
+
+def _count_other_inputs(loops: Sequence[Loop], fed: Sequence[BoolArray]) -> IntArray:
+    """Return the inputs of each point, shape (variants, points), that are no injection ports.
+
+    `fed` has the result of `_find_fed_points` for each loop.
+    """
+    every: dict[Source, BoolArray] = {}
+    for loop, of_form in zip(loops, fed, strict=True):
+        for number, source in enumerate(loop.sources.by_number):
+            if source[0] not in (Stage.INJECTION, Stage.IDENTITY):
+                selected = of_form[..., number]
+                every[source] = every.get(source, selected) | selected
+    inputs: IntArray = np.sum([*every.values()], axis=0, dtype=int)
+    return inputs
+
+
+def _list_injections(
+    loop: Loop, memories: IntArray, variants: IntArray, fed: BoolArray
+) -> list[_Injection]:
     """Return the injection ports of one form, with their connections, in order.
 
     `loop` has the rows of the form. `memories` and `variants` are the entries for this form in
-    `_common_injections`.
+    `_common_injections`; there are no variants if all nodes have equal injection ports. `fed` has
+    the points that each source feeds.
     """
     found = []
     for number, readers in enumerate(loop.sources.injections):
-        source = loop.sources.first_injection + number
-        feeds = [
-            (loop.point_values(action, port) == source).any()
-            for action in (Action.SELECT, Action.OPERAND)
-            for port in range(loop.n_ports)
-        ]
         values = np.array([loop.point_values(Action.MEMORY, reader) for reader in readers])
         read = np.unique(values)
         at = (values != IDLE).any(axis=(0, 1))[variants]
         known = set(memories[read[read >= 0]].tolist())
-        found.append(_Injection(np.array(feeds), known, len(readers), at))
+        feeds = fed[..., loop.sources.first_injection + number]
+        found.append(_Injection(feeds, known, len(readers), at))
     return found

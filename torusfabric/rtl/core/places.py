@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...program.fields import number_by_value
 from ...topology import IntArray
 from .rows import Delays, Rows, lengthen_delays
 
@@ -79,6 +80,17 @@ class MemberDelays(NamedTuple):
         """
         distinct, which = np.unique(numbers, return_inverse=True)
         return cls(tuple(map(delays, distinct.tolist())), np.asarray(which).ravel())
+
+    @classmethod
+    def from_members(cls, delays: Sequence[Delays]) -> MemberDelays:
+        """Return the delays of all members, given those of each."""
+        numbers, first = number_by_value(delays)
+        return cls(tuple(delays[member] for member in first.tolist()), numbers)
+
+    @property
+    def of_members(self) -> list[Delays]:
+        """The delays of each member, one after another."""
+        return [self.distinct[number] for number in self.which.tolist()]
 
     def lengthen(self, cycles: int) -> MemberDelays:
         """Return delays that are all longer by `cycles`."""

@@ -56,6 +56,7 @@ from ..multiplexer import (
 from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .node_module import LocalWord, NodeInputs, NodeModule, NodeSettings, operator_code_input
 from .places import Bit, BitPlace
+from .store_guests import Guest
 from .store_plan import AddressSource, Bank, BankArrivals, Pool, Reader, StoreShape
 
 __all__ = ["StoreModule"]
@@ -90,12 +91,15 @@ class CellBits(NamedTuple):
     depth : int
         Words of the cell. The sections (equal parts, one for each run under way) follow one
         another.
+    base : int
+        Address of the first word of the memory in the cell.
     """
 
     name: str
     low: int
     width: int
     depth: int
+    base: int = 0
 
 
 def bank_name(bank: Bank, copy: int) -> str:
@@ -217,6 +221,8 @@ class StoreModule(NodeModule):
         for place, number in enumerate(numbers):
             bits = CellBits(name, place * settings.width, width, depth)
             self.banks.setdefault(number, []).append(bits)
+        for guest in bank.guests:
+            self.banks[guest.memory] = [CellBits(name, 0, width, depth, guest.base)]
 
     def _column_names(self, pool: Pool) -> list[str]:
         """Return the names of the columns of a pool, such as ``bank_2_column_0``.
@@ -290,6 +296,12 @@ class StoreModule(NodeModule):
         where = self.node_register(section) if section == "section" else self.input_value(section)
         return Cat(resize(row, bits), where)
 
+    def _guest_address(self, guest: Guest, word: Value, bank: Bank) -> Value:
+        """Return the address, in the Verilog memory of `bank`, of a word of its guest."""
+        bits = max((guest.base & -guest.base).bit_length() - 1, 0)
+        high = (bank.size - 1).bit_length() - bits
+        return Cat(resize(word, bits), Const(guest.base >> bits, high))
+
     def _early_address(self, address: AddressSource) -> Value:
         """Return the address of a flit in a run, one cycle before the memory needs it.
 
@@ -336,7 +348,9 @@ class StoreModule(NodeModule):
     @cached_property
     def _port_signals(self) -> PortSignals:
         """The signals of the memory port at this node: write strobes, addresses and data."""
-        written = [number for bank in self.shape.banks if bank.own for number in bank.members]
+        own = [bank for bank in self.shape.banks if bank.own]
+        written = [number for bank in own for number in bank.members]
+        written += [guest.memory for bank in own for guest in bank.guests]
         return self._port.node_signals(self, written)
 
     @property
@@ -363,7 +377,8 @@ class StoreModule(NodeModule):
                 read=self._read_port(bank, number, rows),
                 many=self._many,
             )
-            for place, member in enumerate(bank.members):
+            lanes = [*enumerate(bank.members), *((0, guest.memory) for guest in bank.guests)]
+            for place, member in lanes:
                 row = word.word_select(place, rows.beat * self.settings.width)
                 if copy.shown:
                     self._shown[member] = row
@@ -387,8 +402,11 @@ class StoreModule(NodeModule):
         address = self._row_address(self._run_address(copy.address), bank, rows, "section")
         if not copy.shown:
             return ReadPort(address, self._is_busy)
-        if not self._port.shares_read_address(copy.address):
+        shown_guests = [each for each in bank.guests if each.memory in self.shape.received]
+        if shown_guests or not self._port.shares_read_address(copy.address):
             asked = self._row_address(self._port_signals.address, bank, rows, "read_section")
+            for guest in shown_guests:
+                asked = self._guest_address(guest, self._port_signals.address, bank)
             address = Mux(self._is_busy, address, asked)
         asks = self._port_signals.asks
         return ReadPort(address, asks if isinstance(asks, Const) else self._is_busy | asks)
@@ -408,6 +426,11 @@ class StoreModule(NodeModule):
         loads = [self._port_signals.loads[member] for member in bank.members]
         layout = self._port.memories[bank.members[0]].layout
         asked = self._row_address(self._port_signals.layouts[layout], bank, rows, "write_section")
+        for guest in bank.guests:
+            load = self._port_signals.loads[guest.memory]
+            word = self._port_signals.layouts[self._port.memories[guest.memory].layout]
+            asked = Mux(load, self._guest_address(guest, word, bank), asked)
+            loads = [loads[0] | load]
         if not bank.arrivals:
             return WritePort(asked, given, Cat(*loads))
         assert not self._port.concurrent, "no memory is written by runs and the port at once"

@@ -33,7 +33,7 @@ RAMs could move. They share memories as a *pool*, see `Pool`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -56,6 +56,7 @@ from .memory_port import MemoryPort
 from .node_module import IDENTITY_WORD, LocalWord, NodeMultiplexer, plan_multiplexer
 from .places import Bit, BitPlacer, MemberDelays, SequencerSignals
 from .rows import Delays, NodeKinds, RowField, Rows, lengthen_delays
+from .store_guests import BLOCK_WORDS, Guest, find_hosts, guest_base
 
 __all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Pool", "PoolAccess",
            "Reader", "StorePlan", "StoreShape", "plan_stores"]  # fmt: skip
@@ -64,8 +65,8 @@ __all__ = ["AddressSource", "BankArrivals", "Bank", "BankCopy", "Pool", "PoolAcc
 #: register of the group of nodes, the ROM of choices, and the table itself take one each.
 CHOICE_DELAY = DISTRIBUTION + 1
 
-#: Words and bits of a block RAM, as most devices have them.
-BLOCK_WORDS, BLOCK_BITS = 512, 36
+#: Bits of a word of a block RAM, as most devices have them.
+BLOCK_BITS = 36
 
 #: Rows of a section from which on a memory is better made of block RAM than of LUTs.
 LEAST_BLOCK_ROWS = 16
@@ -182,6 +183,8 @@ class Bank:
         The arriving words that the bank stores in a run, one entry for each length of links.
     rows : FlitRows
         The layout of flits in the words of a copy that the memory port writes or reads.
+    guests : tuple of Guest
+        Memories of other send maps that are stored behind the words of the bank.
     """
 
     members: tuple[int, ...]
@@ -192,6 +195,7 @@ class Bank:
     words: tuple[NodeMultiplexer, ...]
     arrivals: tuple[BankArrivals, ...]
     rows: FlitRows
+    guests: tuple[Guest, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -387,6 +391,17 @@ class _CopyPlan(NamedTuple):
     alike: bool
     lag: IntArray | None = None
 
+    def add_guest(self, guest: _CopyPlan, base: int, forms: Collection[int]) -> _CopyPlan:
+        """Return the plan of the copy with the reads of a guest, which begins at address `base`.
+
+        `forms` are the forms that read the guest; no other form reads it, and they do not read the
+        memory of this copy.
+        """
+        values = np.where(guest.values >= 0, guest.values + base, self.values)
+        chosen = zip(self.delays.of_members, guest.delays.of_members, strict=True)
+        delays = [choose_by_form(*each, forms) for each in chosen]
+        return _CopyPlan(values, MemberDelays.from_members(delays), self.alike and guest.alike)
+
     def merge(self, other: _CopyPlan) -> _CopyPlan | None:
         """Return the plan of one copy that serves the reads from this copy and from `other`.
 
@@ -453,6 +468,12 @@ class _ReaderFields(NamedTuple):
     fields: tuple[tuple[IntArray, IntArray], ...]
 
 
+def choose_by_form(host: Delays, guest: Delays, forms: Collection[int]) -> Delays:
+    """Return the entries of `guest` for some forms, and those of `host` for all others."""
+    each = enumerate(zip(host, guest, strict=True))
+    return tuple(of_guest if form in forms else of_host for form, (of_host, of_guest) in each)
+
+
 def _nodes_agree(values: Iterable[IntArray]) -> bool:
     """Return True if, in each array, every row has one value at all nodes, apart from values of -1.
 
@@ -469,6 +490,8 @@ class StoreKinds:
 
     Attributes
     ----------
+    hosts : ndarray of int, shape (kinds, memories)
+        The memory in which each memory is a guest, or -1; see `find_hosts`.
     readers : ndarray of int, shape (kinds, readers)
         The numbers of the readers that each kind uses, padded with -1. They are sorted by the
         memories that they read, so that equal structures have equal orders.
@@ -482,8 +505,8 @@ class StoreKinds:
         The words that each memory can store.
     """
 
-    def __init__(self, rows: Rows, kinds: NodeKinds) -> None:
-        self.rows, self.kinds = rows, kinds
+    def __init__(self, rows: Rows, kinds: NodeKinds, hosts: IntArray) -> None:
+        self.rows, self.kinds, self.hosts = rows, kinds, hosts
         self.sources = rows.sources
         self._every = np.arange(kinds.n_kinds)
         self._find_readers()
@@ -635,7 +658,9 @@ class StoreKinds:
         sizes = np.ceil(np.log2(np.maximum(depth, 1))).astype(int)
         lengths = [(each >= 0).sum(axis=1) for each in self.links.values()]
         columns = [np.where(depth > 0, sizes, -1), np.array([sets[each] for each in received])]
-        return group_kinds([*columns, self._sets, self._codes, *lengths, self.uses.signature])
+        return group_kinds(
+            [*columns, self.hosts, self._sets, self._codes, *lengths, self.uses.signature]
+        )
 
 
 class _StorePlanner:
@@ -666,6 +691,9 @@ class _StorePlanner:
         self._copy_of: dict[tuple[int, int], int] = {}
         #: The pool of each memory that is in one.
         self._pool_of: dict[int, _SentPool] = {}
+        self._pitch = [self._rows.pitch_of(number) for number in range(len(self._depth))]
+        #: Host -> its guest.
+        self._guests: dict[int, Guest] = {}
         self._readers = all_kinds.readers[members]
         places = range(int((self._readers[0] >= 0).sum()))
         self._reads = [self._find_reads(place) for place in places]
@@ -682,6 +710,7 @@ class _StorePlanner:
     def plan_received(self) -> bool:
         """Plan the memories of received words; return True if all of them are in pools."""
         self._copies = self._plan_copies()
+        self._place_guests(self._copies)
         self._port_reader = self._find_port_reader()
         self._formed = self._form_banks(self._copies)
         self._banks = {
@@ -774,6 +803,23 @@ class _StorePlanner:
                 self._copy_of[place, number] = copy
         return copies
 
+    def _place_guests(self, copies: dict[int, list[_CopyPlan]]) -> None:
+        """Join the copies, depths and pitches of guests with those of their hosts.
+
+        `copies` has the copies of each memory; those of guests are removed.
+        """
+        hosts = self._all.hosts[self._members[0]]
+        for number in np.flatnonzero(hosts >= 0).tolist():
+            host, layout = int(hosts[number]), self._rows.memories[number].layout
+            base = int(guest_base(self._depth[host], self._depth[number]))
+            every = enumerate(self._rows.program.forms)
+            forms = {form for form, each in every if each.layout == layout}
+            (one,), (other,) = copies[host], copies.pop(number)
+            copies[host] = [one.add_guest(other, base, forms)]
+            self._pitch[host] = choose_by_form(self._pitch[host], self._pitch[number], forms)
+            self._guests[host] = Guest(number, base)
+            self._depth[host] = base + self._depth[number]
+
     def _reader_memories(self, place: int) -> tuple[list[int], bool]:
         """Return the memories that a reader reads, and True if it also passes the identity word.
 
@@ -817,8 +863,9 @@ class _StorePlanner:
         memory = self._rows.memories[number]
         return (
             memory.own and (memory.layout,),
+            self._guests.get(number),
             self._rounded_size(number),
-            self._rows.pitch_of(number),
+            self._pitch[number],
             [each.delays.comparison_key for each in copies],
             number in self._received,
             [
@@ -863,8 +910,10 @@ class _StorePlanner:
         its number; the copies of the first of `members` serve all of them.
         """
         number = members[0]
-        shown = bool({*members} & {*self._received})
-        pitch, size = self._rows.pitch_of(number), self._rounded_size(number)
+        guests = tuple(self._guests[member] for member in members if member in self._guests)
+        shown_guest = bool({guest.memory for guest in guests} & {*self._received})
+        shown = shown_guest or bool({*members} & {*self._received})
+        pitch, size = self._pitch[number], self._rounded_size(number)
         of_bank = [
             BankCopy(
                 self._add_lag(
@@ -883,7 +932,7 @@ class _StorePlanner:
                 copy = self._copy_of.get((self._port_reader, number), 0)
             of_bank[copy] = replace(of_bank[copy], shown=True)
             address = of_bank[copy].address
-            if address and address.column is not None:
+            if address and address.column is not None and not shown_guest:
                 self.placer.allow_port_reads(address.column)
         own = self._rows.memories[number].own
         kind, uses = int(self._members[0]), self._all.uses
@@ -903,6 +952,7 @@ class _StorePlanner:
             tuple(NodeMultiplexer(inputs) for inputs, _ in plans),
             tuple(arrivals(members, codes, pitch, size) if plans else ()),
             FlitRows(self._beat, 1 if own else max(pitch)),
+            guests,
         )
 
     def _find_sent_pools(self, copies: Mapping[int, Sequence[_CopyPlan]]) -> list[_SentPool]:
@@ -1338,7 +1388,10 @@ def plan_stores(
     beat : int
         Flits that the memory port moves in a cycle.
     """
-    all_kinds, found = StoreKinds(rows, kinds), list[StorePlan]()
+    hosts = np.full((kinds.n_kinds, len(rows.memories)), -1)
+    if port is not None and beat == 1 and not columns.by_setting:
+        hosts = find_hosts(kinds, port)
+    all_kinds, found = StoreKinds(rows, kinds, hosts), list[StorePlan]()
     groups = all_kinds.group_by_structure()
     planners = [_StorePlanner(all_kinds, columns, members, idles=idles, port=port, beat=beat)
                 for members in groups]  # fmt: skip

@@ -160,11 +160,12 @@ class AmaranthCells(MemoryCells):
             nodes.tolist(), memory.tolist(), address.tolist(), words.tolist(), strict=True
         ):
             for bank in self._leaves[node].banks[number]:
-                mask, value = rows.get((node, bank.name, place), (0, 0))
-                rows[node, bank.name, place] = mask | ones << bank.low, value | word << bank.low
+                row = node, bank.name, bank.base + place
+                mask, value = rows.get(row, (0, 0))
+                rows[row] = mask | ones << bank.low, value | word << bank.low
         for (node, name, place), (mask, value) in rows.items():
-            row = self._row_at(node, name, place)
-            self._ctx.set(row, self._ctx.get(row) & ~mask | value)
+            cell = self._row_at(node, name, place)
+            self._ctx.set(cell, self._ctx.get(cell) & ~mask | value)
 
     def read_words(self, nodes: IntArray, memory: IntArray, address: IntArray) -> NDArray[Any]:
         """Return words of memories; see `MemoryCells.read_words`.
@@ -176,7 +177,8 @@ class AmaranthCells(MemoryCells):
             nodes.tolist(), memory.tolist(), address.tolist(), strict=True
         ):
             bank = self._leaves[node].banks[number][0]
-            words.append(self._ctx.get(self._row_at(node, bank.name, place)) >> bank.low & ones)
+            row = self._row_at(node, bank.name, bank.base + place)
+            words.append(self._ctx.get(row) >> bank.low & ones)
         return np.array(words, np.uint64 if self._width <= 64 else object)
 
     def _row_at(self, node: int, name: str, place: int) -> Value:

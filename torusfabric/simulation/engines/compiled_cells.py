@@ -172,6 +172,7 @@ def _bit_ranges(
                 low = max(bank.low, column.low)
                 size = min(bank.low + width, column.low + column.width) - low
                 words = session.memories[connections.memory_number(member, store.cell, k)]
+                words = words[bank.base :]
                 found.append(_BitRange(words, low - column.low, low - bank.low, size))
             return [bits for bits in found if bits.width > 0]
     nets = module.signals.get(bank.name, ())

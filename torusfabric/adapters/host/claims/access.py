@@ -17,7 +17,7 @@ import numpy as np
 
 from ....program.timing import WRITE
 from ....proof.accesses import AccessSteps, NodeAccess
-from ....proof.messages import Run
+from ....proof.messages import Locations, Run
 from ....proof.report import make_refutation
 from ....proof.snapshot import Snapshot, copy_to_runs, map_arrays, register_arrays
 from ....proof.symbols import UNKNOWN, word_bits
@@ -82,28 +82,39 @@ class HostAccess(NodeAccess):
             for enable in {*self._enables}
         }
 
+    def _host_addresses(self, run: Run) -> Locations:
+        """Return the address at the host port of each word to send, in place of its memory.
+
+        Addresses at the nodes are -1 for words that the host does not write.
+        """
+        address = sent_locations(self.program, run).address
+        part, flit = np.divmod(np.arange(address.shape[1]), run.length)
+        asked = part * -(-self.program.flits // self.beat) + flit // self.beat
+        return Locations(np.broadcast_to(asked, address.shape), address)
+
     def message_writes(self, runs: Sequence[Run]) -> AccessSteps:
         """Return the steps, one for each cycle, that write the messages of some runs into memories.
 
-        Each step has the write enable, memory and address of a word. The data of the word follow
-        one step later, as the host port sends them.
+        Each step has the write enable, memory and address of a word by each send map. The data of
+        the word follow one step later, as the host port sends them.
         """
-        program = self.program
-        memory, address = self.locate_beats(
-            runs, partial(sent_locations, program), ends_at_once=True
-        )
-        of_run = np.array([program.forms[run.form_number(program)].layout for run in runs])
-        none = np.full((1, *address.shape[1:]), -1)
-        numbers, enable_of = {}, np.array(self._enables)[of_run]
-        for enable in {*self._enables}:
-            there = np.where(enable_of == enable, address >= 0, -1)
-            numbers[enable] = np.concatenate([there, 0 * none])
-        for layout in range(len(self._enables)):
-            number = np.append(send_memory_numbers(program, layout), -1)
-            here = of_run == layout
-            for name, values in (("bank", number[memory]), ("address", address)):
-                there = np.concatenate([np.where(here, values, -1), none])
-                numbers[f"write_{name}{number_suffix(layout)}"] = there
+        program, flits = self.program, self.program.flits
+        asked, address = self.locate_beats(runs, self._host_addresses, ends_at_once=True)
+        none, node = np.full((1, *address.shape[1:]), -1), np.arange(address.shape[1])[:, None]
+        numbers = {}
+        for layout, enable in enumerate(self._enables):
+            form = next(k for k, form in enumerate(program.forms) if form.layout == layout)
+            place = sent_locations(program, Run(0, flits), form).first_of_beats(flits, self.beat)
+            below = (address >= 0) & (asked < place.address.shape[1])
+            found = [
+                each[node, np.where(below, asked, 0)] for each in (place.memory, place.address)
+            ]
+            there = below & (found[1] >= 0)
+            bank = send_memory_numbers(program, layout)[found[0]]
+            numbers[enable] = np.concatenate([below, 0 * none])
+            for name, values in (("bank", bank), ("address", found[1])):
+                known = np.concatenate([np.where(there, values, -1), none])
+                numbers[f"write_{name}{number_suffix(layout)}"] = known
         words = self.message_bits(runs)
         words = np.concatenate([np.full_like(words[:1], UNKNOWN), words])
         return AccessSteps(len(words), numbers, {"write_data": words},
