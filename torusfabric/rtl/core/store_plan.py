@@ -689,11 +689,11 @@ class _StorePlanner:
         received = self._kinds.received_memories[members[0]]
         self._received = tuple(sorted(k for k in received if self._depth[k]))
         self._copy_of: dict[tuple[int, int], int] = {}
-        #: The pool of each memory that is in one.
-        self._pool_of: dict[int, _SentPool] = {}
         self._pitch = [self._rows.pitch_of(number) for number in range(len(self._depth))]
         #: Host -> its guest.
         self._guests: dict[int, Guest] = {}
+        #: The pool of each memory that is in one.
+        self._pool_of: dict[int, _SentPool] = {}
         self._readers = all_kinds.readers[members]
         places = range(int((self._readers[0] >= 0).sum()))
         self._reads = [self._find_reads(place) for place in places]
