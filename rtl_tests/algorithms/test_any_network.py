@@ -217,6 +217,16 @@ def test_arcs_that_stay_too_busy_become_longer(monkeypatch):
     assert most_on_an_arc(paths) <= 48
 
 
+@pytest.mark.parametrize("name", ["4x4", "cube:4"])
+def test_blocks_are_ejected_until_no_step_can_be_saved(name):
+    """All blocks arrive within as many steps as the busiest arc has blocks."""
+    arcs = WeightedArcs(parse_topology(name))
+    origin, target = np.nonzero(~np.eye(arcs.nodes, dtype=bool))
+    paths = route_messages(arcs, origin, target, 8.0)
+    assert most_on_an_arc(paths) == 8
+    assert len(schedule_paths(arcs, paths, (origin, target), np.arange(len(paths)))) == 8
+
+
 def test_ejected_blocks_wait_for_slow_links():
     """A block that arrives over a slow link leaves later, also if another block ejected it."""
     arcs = WeightedArcs(parse_topology("4x4x4!0:+0=9,21:-1=5,3"))

@@ -122,6 +122,9 @@ def test_rounded_blocks_move_from_busy_links():
     assert [found.count(route) for route in routes[0]] == [10, 10, 10]
     found = round_routes(np.arange(4), np.array([32]), routes, 0, np.array([1.0, 2.0, 2.0]))[0]
     assert [found.count(route) for route in routes[0]] == [16, 8, 8]
+    turned: list[dict[tuple[int, ...], float]] = [{(0,): 1.0, (3,): 0.0, (1, 2): 0.0}, {(2,): 1.0}]
+    found = round_routes(np.arange(4), np.array([30, 10]), turned, 0)[0]
+    assert [found.count(route) for route in turned[0]] == [14, 13, 3]
     found = round_routes(np.array([0, 1, 2, 2]), np.array([30]), routes, 0)[0]
     assert found.count((0,)) == 15  # the arcs 2 and 3 belong to the same link
 
@@ -136,6 +139,13 @@ def test_messages_do_not_all_go_the_longest_way():
     schedule = tf.plan(wheel, "pattern", traffic=traffic, chunks=128)
     assert schedule.round_count <= 68
     assert tf.bound(schedule) == 64
+
+
+def test_many_short_messages_move_in_random_order():
+    """If all blocks have routes of their own, their order is random: it takes the fewest steps."""
+    group = [*range(60)]
+    schedule = tf.plan("10x10", "alltoall", groups=[group], chunks=2, algorithm="any-traffic")
+    assert schedule.round_count <= 112  # 114 if the longest routes come first
 
 
 def test_too_busy_trees_are_changed():

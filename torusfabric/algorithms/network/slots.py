@@ -43,7 +43,7 @@ __all__ = ["choose_steps", "schedule_paths"]
 MESSAGE_WEIGHT, HOP_WEIGHT = 10, 2
 
 #: The work of the ejections, in pairs of an arc and a step: the most in all, the most for each
-#: message, and the fixed part of an insertion. The most takes about two seconds.
+#: message, and the fixed part of an insertion. The most takes about one second.
 WORK_LIMIT, WORK_PER_MESSAGE, INSERTION_WORK = 60_000_000, 20_000, 1000
 
 #: The most pairs of an arc and a step with which messages are ejected, to save memory.
@@ -59,7 +59,6 @@ def schedule_paths(
     ends: tuple[IntArray, IntArray],
     blocks: IntArray,
     turn: np.ndarray | None = None,
-    work: int = WORK_LIMIT,
 ) -> tuple[Transfers, ...]:
     """Return the transfers of each step, in which blocks go along given paths.
 
@@ -78,8 +77,6 @@ def schedule_paths(
     turn : ndarray of float, optional
         A number for each block. Blocks also choose their steps in the order of these numbers, and
         the order with the fewest steps is taken.
-    work : int
-        The most work of the ejections, in pairs of an arc and a step.
 
     Examples
     --------
@@ -117,7 +114,7 @@ def schedule_paths(
         found.append(pairs.save_steps(step, fewest))
     step = min(found, key=lambda one: int(one.max()))
     parts = [part.tolist() for part in np.split(step, first[1:])]
-    step = np.concatenate(_save_steps(arcs, paths, parts, fewest, work))
+    step = np.concatenate(_save_steps(arcs, paths, parts, fewest))
     # While all blocks are on slow arcs, the fabric waits: such a step is left out.
     _, step = np.unique(step, return_inverse=True)
     return Transfers.by_step(step, arcs.tail[arc], arcs.port[arc], np.repeat(blocks, lengths))
@@ -263,7 +260,6 @@ def _save_steps(
     paths: Sequence[Sequence[int]],
     steps: list[list[int]],
     fewest: int,
-    work: int,
 ) -> list[list[int]]:
     """Return steps of paths with an earlier end, found by ejections.
 
@@ -273,7 +269,7 @@ def _save_steps(
     count, end = len(paths), 1 + max(taken[-1] for taken in steps)
     if end <= fewest or end * len(arcs.tail) > MOST_PAIRS:
         return steps
-    apart, work = arcs.forwarding_steps, min(work, WORK_PER_MESSAGE * count)
+    apart, work = arcs.forwarding_steps, min(WORK_LIMIT, WORK_PER_MESSAGE * count)
     # A step in which an arc is free has the block number `count`, which has no weight.
     block_at = np.full((len(arcs.tail), end), count, np.int32)
     weight = np.array([*(MESSAGE_WEIGHT + HOP_WEIGHT * len(path) for path in paths), 0])

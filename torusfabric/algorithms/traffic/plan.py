@@ -78,9 +78,6 @@ MOST_VARIANT_CHUNKS = 32
 #: and the least load of an arc, in blocks, for which these take detours.
 FEW_STEPS, FEW_BLOCKS = 4, 4
 
-#: The most work of ejections of one plan, see `schedule_paths`.
-MOST_WORK = 20_000_000
-
 
 def unsupported_reason(topology: Topology, collective: Collective, options: Options) -> str | None:
     """Return the reason why this algorithm cannot plan a selection, or None if it can.
@@ -307,11 +304,11 @@ class _TrafficPlanner:
         self, blocks: Blocks, moves: _Moves, routes: list[list[int]]
     ) -> tuple[Transfers, ...]:
         """Return the transfers of each step, if blocks take the given routes."""
-        arcs, turn = WeightedArcs(moves.network), _find_turns(routes)
+        arcs, turn = WeightedArcs(moves.network), _find_turns(routes, self.seed)
         if all(len(each) == 1 for each in moves.receivers) and not self.collective.reducing:
             targets = np.array([each[0] for each in moves.receivers], int)
             ends = moves.source, targets
-            return schedule_paths(arcs, routes, ends, moves.number, turn, MOST_WORK)
+            return schedule_paths(arcs, routes, ends, moves.number, turn)
         hops = _Hops([], [], [], [], [])
         for number, tree in zip(moves.number.tolist(), routes, strict=True):
             hops.add_tree(arcs, tree, number)
@@ -468,7 +465,7 @@ class _TrafficPlanner:
             up, routes = self._spread_sums(blocks, [demands[k] for k in group.tolist()])
         for number, rising, down in zip(sums.tolist(), up, routes, strict=True):
             hops.add_sum(arcs, rising, down, number)
-        step, arc, number = hops.choose_steps(arcs, _find_turns(routes))
+        step, arc, number = hops.choose_steps(arcs, _find_turns(routes, self.seed))
         return _sum_transfers(blocks, step, arcs.tail[arc], arcs.port[arc], number)
 
     def _spread_sums(
@@ -604,17 +601,20 @@ class _Hops(NamedTuple):
         return step, arc, np.array(self.block, int)
 
 
-def _find_turns(routes: Sequence[Sequence[int]]) -> np.ndarray:
+def _find_turns(routes: Sequence[Sequence[int]], seed: int) -> np.ndarray:
     """Return the turn of each block: (k + 1/2) / n for block k of the n blocks with its route.
 
-    If blocks move in the order of turns, all arcs are about equally busy all the time.
+    If blocks move in the order of turns, all arcs are about equally busy all the time. The turn of
+    a block that is alone on its route is random.
     """
     keys = [tuple(route) for route in routes]
-    counts, seen, turn = Counter(keys), Counter[tuple[int, ...]](), []
-    for key in keys:
-        turn.append((seen[key] + 0.5) / counts[key])
-        seen[key] += 1
-    return np.array(turn)
+    counts, seen = Counter(keys), Counter[tuple[int, ...]]()
+    turn = np.random.default_rng(seed).random(len(keys))
+    for block, key in enumerate(keys):
+        if counts[key] > 1:
+            turn[block] = (seen[key] + 0.5) / counts[key]
+            seen[key] += 1
+    return turn
 
 
 def _sum_transfers(
