@@ -157,7 +157,7 @@ WHOLE = (
 #: those of the page "What it costs".
 CLOCKS = {case.name: case.synthesis for case in WHOLE} | {
     f"4x4 {name}": f"4x4 {name} {COST_OPTIONS} --target {DEVICE}"
-    for name in ("broadcast", "reduce")
+    for name in ("broadcast", "scatter", "gather", "reduce", "allreduce")
 }
 
 #: CLOCK_NOISE: share by which another placement alone may lower a clock frequency.

@@ -12,7 +12,8 @@ Modules, in the order from the program to the netlist:
 - `families`: the kinds of nodes that share a module, and the words at the inputs of each module.
 - `node_module`: the base class of the modules of a node, with their multiplexers.
 - `router`: the multiplexers of out-ports and operators, and the two modules that contain them.
-- `store_plan`, `store`: the plan of the memories of a node, and the module that contains them.
+- `store_shape`, `store_plan`, `store`: the memories of a node, their plan, and the module that
+  contains them.
 - `memory_port`, `direct_port`, `run_port`: the ports that adapters use.
 - `slots`, `sequencer`: the controller that steps all nodes through the program.
 - `split`: the rows of a core whose memory port writes during runs. A memory that both the port and

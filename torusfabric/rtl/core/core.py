@@ -446,11 +446,11 @@ class Core:
         self, form: int, root: int, memory: IntArray, address: IntArray, words: IntArray | None,
         length: int | None,
     ) -> IntArray | None:  # fmt: skip
-        """Return the number by which the row of each received word is rotated, see `Pool`.
+        """Return the number by which the row of each received word is rotated.
 
-        `memory` and `address`, of shape (nodes, words), are the location of each word in the
-        program, and the other parameters those of `locate_words`. The result has the same shape, or
-        is None if no rows are rotated.
+        `store_shape.Pool` explains rotated rows. `memory` and `address`, of shape (nodes, words),
+        are the location of each word in the program, and the other parameters those of
+        `locate_words`. The result has the same shape, or is None if no rows are rotated.
         """
         if self.beat == 1:
             return None

@@ -38,7 +38,7 @@ from ..modules import delay_value
 
 if TYPE_CHECKING:
     from .node_module import NodeModule
-    from .store_plan import AddressSource
+    from .store_shape import AddressSource
 
 __all__ = ["STAGE_INPUTS", "MemoryPort", "PortSignals", "SharedPort", "write_enable_numbers",
            "number_suffix"]  # fmt: skip

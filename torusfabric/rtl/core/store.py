@@ -17,7 +17,7 @@ addresses differ read different *copies* of a bank, and a *cell* is the storage 
 If the memory port moves several flits in a cycle, it writes and reads rows of several flits. A run
 writes one flit of a row, since each flit has its own write enable, and it selects one flit of each
 row that it reads. Copies that only runs read have rows of one flit. The banks of a *pool* share
-memories of one flit a word, its *columns* (see `store_plan.Pool`).
+memories of one flit a word, its *columns* (see `store_shape.Pool`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from .memory_port import STAGE_INPUTS, MemoryPort, PortSignals
 from .node_module import LocalWord, NodeInputs, NodeModule, NodeSettings, operator_code_input
 from .places import Bit, BitPlace
 from .store_guests import Guest
-from .store_plan import AddressSource, Bank, BankArrivals, Pool, Reader, StoreShape
+from .store_shape import AddressSource, Bank, BankArrivals, Pool, Reader, StoreShape
 
 __all__ = ["StoreModule"]
 
