@@ -56,6 +56,15 @@ def test_compiled_agrees(topology, kind, width, tmp_path):
 
 
 @needs_compiler
+@pytest.mark.parametrize("width", [1, 5, 7])
+def test_parts_of_a_word_with_enables_of_one_signal(width):
+    """Memories beside each other, whose write enables are successive bits, keep their words."""
+    command = f"2x2 broadcast --max-flits 8 --width {width} --root any"
+    fabric = tf.FabricSpec.parse(command).make().fabric
+    assert simulate(fabric, engine=CompiledEngine(fabric)).passed
+
+
+@needs_compiler
 @pytest.mark.long
 def test_large():
     fabric = fabric_of("32x32", "allgather", width=32)

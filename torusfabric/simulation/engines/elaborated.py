@@ -235,7 +235,8 @@ class ElaboratedModule:
             if isinstance(cell, nir.SyncWritePort):
                 stores[cell.memory].writers.append(number)
         for store in stores.values():
-            cuts = {at for k in store.writers for at in _run_starts(self.cells[k].en)}
+            enables = [self.cells[k].en for k in store.writers]
+            cuts = {at for en in enables for at in range(1, len(en)) if en[at] != en[at - 1]}
             store.columns = [
                 MemoryColumn(*each) for each in cut_range(store.width, cuts, self._word)
             ]
@@ -378,11 +379,10 @@ def _run_starts(nets: Nets) -> set[int]:
     """Return the positions in a value at which a new run of adjacent bits of one cell begins.
 
     `nets` are the bits of the value; a cell is, for example, a register or an operator. A bit that
-    is repeated, such as one enable for many bits, counts as one run.
+    is repeated counts as one run.
     """
     found, at = set(), 0
     for run in adjacent_runs(nets):
         found.add(at)
         at += run.width
-    # A repeated bit, such as an enable for many bits, counts as one run.
     return {at for at in found if at == 0 or nets[at] != nets[at - 1]}
