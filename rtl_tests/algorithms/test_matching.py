@@ -276,3 +276,12 @@ def test_half_of_an_exchange_goes_each_way_round(torus, flits, chunks):
     program = tf.compile(schedule, flits=flits)
     other = tf.plan(torus, "alltoall", algorithm="matching", chunks=3 - chunks)
     assert program.cycles() <= tf.compile(other, flits=flits).cycles()
+
+
+@pytest.mark.parametrize(("topology", "chunks"), [("6x4", 4), ("3x5", 2), ("3x4x5", 6), ("3x3", 1)])
+def test_long_sums_leave_no_port_idle(topology, chunks):
+    """A reduce-scatter of long messages has as many chunks as divide evenly among the ports."""
+    schedule = tf.plan(topology, "reduce-scatter", flits=256)
+    nodes, ports = schedule.topology.nodes, schedule.topology.ports
+    assert (schedule.algorithm, schedule.chunks) == ("matching", chunks)
+    assert schedule.round_count * ports == chunks * (nodes - 1)
