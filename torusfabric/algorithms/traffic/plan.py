@@ -498,7 +498,11 @@ def _count_hops(arcs: WeightedArcs, route: Sequence[int], links: IntArray | None
 
 
 def _count_late(hops: Any, steps: int) -> Any:
-    """Return the blocks on time for which a block on a route counts, see `_share_routes`."""
+    """Return the weight of a block on a route in the loads of its arcs, see `_share_routes`.
+
+    The weight grows with the hops of the route, because its blocks arrive late. `steps` are the
+    steps of all blocks, and `hops` is a number or an array.
+    """
     return np.maximum(steps, hops) / np.maximum(steps + 1 - hops, 1)
 
 
