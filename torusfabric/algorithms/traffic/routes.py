@@ -60,7 +60,7 @@ def round_routes(
     [[(0,), (0,), (1, 2)]]
     """
     rounding = _Rounding(links, counts, routes, factor)
-    rounding.place_others(np.random.default_rng(seed))
+    rounding.place_others(counts, np.random.default_rng(seed))
     rounding.move_blocks()
     whole = iter(rounding.whole.tolist())
     return [[route for route in each for _ in range(next(whole))] for each in routes]
@@ -83,12 +83,11 @@ class _Rounding:
         factor: np.ndarray | None,
     ) -> None:
         sizes = np.array([len(route) for each in routes for route in each])
-        self._count = counts
         self._link = links[np.concatenate([route for each in routes for route in each])]
-        self._first = np.cumsum(sizes) - sizes
+        #: The place in `_link` at which each route begins, and the end.
+        self._first = np.append(0, np.cumsum(sizes))
         self._begin = np.cumsum([0, *map(len, routes)])
-        self._factor = np.ones(len(sizes)) if factor is None else factor
-        self._sizes, self._weight = sizes, np.repeat(self._factor, sizes)
+        self._weight = np.repeat(np.ones(len(sizes)) if factor is None else factor, sizes)
         share = np.array([part for each in routes for part in each.values()])
         self._demand = np.repeat(np.arange(len(routes)), [len(each) for each in routes])
         self._exact = share * counts[self._demand]
@@ -97,10 +96,10 @@ class _Rounding:
         self._load = np.zeros(links.max() + 1)
         np.add.at(self._load, self._link, self._weight * np.repeat(self.whole, sizes))
 
-    def place_others(self, random: np.random.Generator) -> None:
+    def place_others(self, counts: IntArray, random: np.random.Generator) -> None:
         """Place the blocks that are left, one after another, where links are least busy."""
         placed = np.add.reduceat(self.whole, self._begin[:-1])
-        for demand in random.permutation(np.repeat(np.arange(len(placed)), self._count - placed)):
+        for demand in random.permutation(np.repeat(np.arange(len(placed)), counts - placed)):
             part, price = self._find_prices(demand, STEEPNESS)
             # Among equal prices, the route that lost the most comes first.
             behind = self.whole[part] - self._exact[part]
@@ -110,7 +109,7 @@ class _Rounding:
         """Move blocks to other routes of their demands while the busiest links get less busy."""
         for _ in range(MOST_MOVES):
             price = (self._load / self._load.max()) ** STEEPNESS_MOVES
-            cost = np.add.reduceat(price[self._link] * self._weight, self._first)
+            cost = np.add.reduceat(price[self._link] * self._weight, self._first[:-1])
             busy = np.argsort(-cost * (self.whole > 0), kind="stable")[:TRIED_ROUTES]
             if not any(self._move_block(route) for route in busy.tolist() if self.whole[route]):
                 break
@@ -128,7 +127,7 @@ class _Rounding:
         """Return the routes of a demand, and the price of another block on each of them."""
         part = slice(self._begin[demand], self._begin[demand + 1])
         first = self._first[part]
-        used = slice(first[0], first[-1] + self._sizes[part.stop - 1])
+        used = slice(first[0], self._first[part.stop])
         load, most = self._load[self._link[used]], max(1.0, self._load.max())
         more = ((load + self._weight[used]) / most) ** steepness - (load / most) ** steepness
         return part, np.add.reduceat(more, first - first[0])
@@ -136,8 +135,8 @@ class _Rounding:
     def _add_blocks(self, route: int, count: int) -> None:
         """Add blocks to a route."""
         self.whole[route] += count
-        used = slice(self._first[route], self._first[route] + self._sizes[route])
-        self._load[self._link[used]] += count * self._factor[route]
+        used = slice(self._first[route], self._first[route + 1])
+        self._load[self._link[used]] += count * self._weight[used]
 
 
 def spread_routes(
